@@ -1,0 +1,11 @@
+"""What is read on a node. `COLLECTORS` is the closed list: a snippet that is not in it cannot be sent anywhere."""
+
+from __future__ import annotations
+
+from straggler.engine.collectors import governor, identity
+from straggler.engine.collectors.base import AnyCollector
+
+COLLECTORS: tuple[AnyCollector, ...] = (identity.COLLECTOR, governor.COLLECTOR)
+"""Every collector there is, in the order they are shown."""
+
+BY_ID = {one.id: one for one in COLLECTORS}

@@ -1,0 +1,199 @@
+"""The async core: every node at once within limits, partial results as they come, and not one observation lost.
+
+Whatever happens to a node (refused, hung, cut off, cancelled), each collector asked of it ends in exactly one Observation.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from straggler.engine.compat import TaskGroup, timeout
+from straggler.engine.errors import TransportError
+from straggler.engine.frames import Block, Done, FloodError, FrameReader, Hello
+from straggler.engine.model import Node, Observation, Status, Vantage
+from straggler.engine.redact import redact
+from straggler.engine.script import Request, compose
+from straggler.engine.transports.base import Transport
+
+CONNECT_SECONDS = 20
+"""Time a node has, besides its own watchdogs, to be reached and to send what it has."""
+
+TRIES = 3
+"""How often a transient failure (connection lost, too many sessions) is tried before it is the node's answer."""
+
+
+@dataclass(frozen=True, slots=True)
+class NodeStarted:
+    node: str
+    at: float
+
+
+@dataclass(frozen=True, slots=True)
+class NodeEnded:
+    """All collectors of the node have their observation. `why` is empty when the node said everything itself."""
+
+    node: str
+    at: float
+    why: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class NodeNoise:
+    """What the node printed outside of frames: a banner, a motd, or an attempt to look like us."""
+
+    node: str
+    text: str
+
+
+Event = NodeStarted | NodeEnded | NodeNoise | Observation
+Sink = Callable[[Event], None]
+
+
+async def gather(
+    nodes: Sequence[Node], request: Request, transport: Transport, sink: Sink, *, limit: int | None = None
+) -> None:
+    """Ask `request` of every node; `sink` gets each event as it happens, on the event loop, and must return at once.
+
+    Cancelling this coroutine ends every session and gives the unanswered collectors a CANCELLED observation first.
+    """
+    gate = asyncio.Semaphore(limit or transport.limit)
+    waiting = {node.id: node for node in nodes}
+
+    async def one(node: Node) -> None:
+        async with gate:
+            del waiting[node.id]
+            await _Visit(node, request, transport, sink).make()
+
+    try:
+        async with TaskGroup() as group:
+            for node in nodes:
+                group.create_task(one(node), name=f"gather {node.id}")
+    except asyncio.CancelledError:
+        for node in waiting.values():
+            _Visit(node, request, transport, sink).give_up(Status.CANCELLED, "cancelled before its turn")
+        raise
+
+
+class _Visit:
+    """One node, from the first try to the last observation."""
+
+    def __init__(self, node: Node, request: Request, transport: Transport, sink: Sink) -> None:
+        self.node, self.request, self.transport, self.sink = node, request, transport, sink
+        self.answered: set[str] = set()
+        self.started = time.time()
+        self.vantage = Vantage.HOST_USER
+
+    async def make(self) -> None:
+        self.sink(NodeStarted(self.node.id, self.started))
+        try:
+            await self._with_retries()
+        except TransportError as error:
+            self.give_up(error.status, error.why)
+        except asyncio.CancelledError:
+            self.give_up(Status.CANCELLED, "cancelled by the operator")
+            raise
+        else:
+            self.sink(NodeEnded(self.node.id, time.time()))
+
+    async def _with_retries(self) -> None:
+        import stamina
+
+        def transient(error: Exception) -> bool:
+            return isinstance(error, TransportError) and error.transient
+
+        async for attempt in stamina.retry_context(on=transient, attempts=TRIES, timeout=60, wait_initial=0.5):
+            with attempt:
+                left = self.request.without(frozenset(self.answered))
+                if left.collectors:
+                    await self._once(left)
+
+    async def _once(self, request: Request) -> None:
+        seconds = request.seconds + CONNECT_SECONDS
+        try:
+            async with timeout(seconds):
+                await self._read(request)
+        except TimeoutError as error:
+            raise TransportError(Status.TIMED_OUT, f"no whole answer within {seconds} s") from error
+
+    async def _read(self, request: Request) -> None:
+        script = compose(request)
+        reader = FrameReader(script.nonce, len(request.collectors))
+        begun = time.time()
+        stream = self.transport.run(self.node, script)
+        try:
+            async with contextlib.aclosing(stream):  # type: ignore[type-var]
+                async for data in stream:
+                    for frame in reader.feed(data):
+                        if isinstance(frame, Done):
+                            return self._end(request, reader)
+                        if isinstance(frame, Hello):
+                            begun = time.time()
+                            self._meet(frame)
+                        else:
+                            self._observe(request, frame, begun)
+        except FloodError as error:
+            self._note(reader)
+            raise TransportError(Status.TRUNCATED, "sent more than any honest node could; cut off") from error
+        self._note(reader)
+        whole = len(self.answered) > 0
+        why = "the connection ended before the last frame" if whole else "the node never ran the script"
+        raise TransportError(Status.TRUNCATED, why, transient=True)
+
+    def _end(self, request: Request, reader: FrameReader) -> None:
+        self._note(reader)
+        missing = [one for one in request.collectors if one.id not in self.answered]
+        if missing:
+            raise TransportError(Status.TRUNCATED, "its frame did not arrive whole", transient=True)
+
+    def _meet(self, hello: Hello) -> None:
+        root = hello.uid == 0 or self.request.sudo
+        self.vantage = Vantage.HOST_ROOT if root else Vantage.HOST_USER
+
+    def _observe(self, request: Request, block: Block, begun: float) -> None:
+        if not 0 <= block.index < len(request.collectors):
+            return
+        collector = request.collectors[block.index]
+        if collector.id in self.answered:
+            return
+        status, why = block.status, block.why
+        if status is Status.NEEDS_ROOT and self.vantage is Vantage.HOST_ROOT:
+            status = Status.DENIED
+        self._emit(
+            Observation(
+                collector=collector.id,
+                node=self.node.id,
+                vantage=self.vantage,
+                status=status,
+                why=redact(why),
+                text=redact(block.text),
+                errors=redact(block.errors),
+                cut=block.cut,
+                exit_code=block.exit_code,
+                started=begun,
+                ended=begun + block.after,
+            )
+        )
+
+    def _emit(self, seen: Observation) -> None:
+        self.answered.add(seen.collector)
+        self.sink(seen)
+
+    def _note(self, reader: FrameReader) -> None:
+        if text := reader.noise.decode("utf-8", "backslashreplace").strip():
+            self.sink(NodeNoise(self.node.id, redact(text)))
+
+    def give_up(self, status: Status, why: str) -> None:
+        """Every collector not answered yet gets its observation: the reason, in the node's name."""
+        now = time.time()
+        for collector in self.request.collectors:
+            if collector.id not in self.answered:
+                self._emit(
+                    Observation(
+                        collector.id, self.node.id, self.vantage, status, redact(why), started=self.started, ended=now
+                    )
+                )
+        self.sink(NodeEnded(self.node.id, now, redact(why)))

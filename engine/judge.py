@@ -1,0 +1,149 @@
+"""From observations to findings: asks every rule of every node, answers UNKNOWN where a reading is missing, and folds.
+
+Verdicts with the same id, level and title become one finding, its nodes the subjects: one cause, one finding.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from straggler.engine.collectors import BY_ID
+from straggler.engine.knowledge import Knowledge
+from straggler.engine.model import (
+    Evidence,
+    Finding,
+    Level,
+    Node,
+    Observation,
+    Status,
+    Uncovered,
+    Unread,
+    Verdict,
+    Window,
+)
+from straggler.engine.nodesets import fold
+from straggler.engine.rules.base import NodeView, Rule
+
+EVIDENCE_KEPT = 12
+"""Lines of evidence a finding carries; the rest is in the observations."""
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """What a set of observations amounts to. `levels`: the worst level per node, UNKNOWN when nothing was read."""
+
+    findings: tuple[Finding, ...]
+    uncovered: tuple[Uncovered, ...]
+    levels: Mapping[str, Level]
+    nodes_read: int
+    nodes_total: int
+
+
+def facts_of(seen: Observation) -> object:
+    """The facts of one observation, or Unread with the reason: the only place where text becomes facts."""
+    if seen.status is not Status.OK:
+        return Unread(seen.status, seen.why or seen.status.value)
+    return BY_ID[seen.collector].read(seen.text)
+
+
+class Facts:
+    """Parsed facts of a session, kept beside the observations so that each text is parsed once."""
+
+    def __init__(self) -> None:
+        self.seen: dict[str, dict[str, Observation]] = defaultdict(dict)
+        self.facts: dict[str, dict[str, object]] = defaultdict(dict)
+
+    def add(self, one: Observation) -> object:
+        """Take in one observation; a later one of the same collector and node replaces it (a re-run)."""
+        facts = facts_of(one)
+        self.seen[one.node][one.collector] = one
+        self.facts[one.node][one.collector] = facts
+        return facts
+
+
+def judge(
+    nodes: Sequence[Node], facts: Facts, rules: Sequence[Rule], known: Knowledge, window: Window
+) -> Report:
+    """Ask `rules` of `nodes`. A collector a node has not answered yet leaves that rule unasked: nothing is invented."""
+    folded: dict[tuple[str, Level, str], list[tuple[Node, Verdict, Rule]]] = defaultdict(list)
+    for node in nodes:
+        have = facts.facts.get(node.id, {})
+        view = NodeView(node, have, facts.seen.get(node.id, {}), known, window)
+        for rule in rules:
+            if all(one.id in have for one in rule.reads):
+                for verdict in _ask(rule, view):
+                    folded[verdict.id, verdict.level, verdict.title].append((node, verdict, rule))
+    findings = [_finding(key, group, facts, known) for key, group in folded.items()]
+    return _report(nodes, findings, facts, rules)
+
+
+def _ask(rule: Rule, view: NodeView) -> Iterable[Verdict]:
+    for one in rule.reads:
+        facts = view.facts[one.id]
+        if isinstance(facts, Unread):
+            level = Level.INFO if facts.status is Status.NOT_APPLICABLE else Level.UNKNOWN
+            return [Verdict(rule.unknown, level, f"{one.id} not read: {facts.status.value}", facts.why, confidence=1.0)]
+    absent = {one.id: Unread(Status.NOT_VISIBLE, "not asked") for one in rule.uses if one.id not in view.facts}
+    if absent:
+        view = NodeView(view.node, {**view.facts, **absent}, view.seen, view.known, view.window)
+    return rule.judge(view)
+
+
+def _finding(
+    key: tuple[str, Level, str], group: list[tuple[Node, Verdict, Rule]], facts: Facts, known: Knowledge
+) -> Finding:
+    name, level, title = key
+    kind = known.findings[name]
+    by_detail: dict[str, list[str]] = defaultdict(list)
+    for node, verdict, _ in group:
+        by_detail[verdict.detail].append(node.id)
+    evidence = [
+        Evidence(f"{node.id}: {rule.reads[0].id}", line) for node, verdict, rule in group for line in verdict.evidence
+    ]
+    worst = min((v.priority for _, v, _ in group if v.priority), default=kind.priority)
+    first = group[0][1]
+    return Finding(
+        id=name,
+        level=level,
+        priority=worst if level in (Level.WARN, Level.FAIL, Level.UNKNOWN) else None,
+        title=title,
+        subjects=tuple(node.id for node, _, _ in group),
+        details=tuple((fold(names), detail) for detail, names in by_detail.items() if detail),
+        evidence=tuple(evidence[:EVIDENCE_KEPT]),
+        confidence=min(verdict.confidence for _, verdict, _ in group),
+        why=kind.why,
+        false_alarm=kind.false_alarm,
+        next_step=kind.next_step,
+        reference=f"remedies/{kind.section}",
+        route=kind.route,
+        rule=group[0][2].id,
+        also=tuple(dict.fromkeys(other for _, verdict, _ in group for other in verdict.also)),
+        values=first.values,
+    )
+
+
+def _report(nodes: Sequence[Node], findings: list[Finding], facts: Facts, rules: Sequence[Rule]) -> Report:
+    levels = {node.id: Level.UNKNOWN for node in nodes}
+    read = {node.id for node in nodes if any(o.status is Status.OK for o in facts.seen.get(node.id, {}).values())}
+    for name in read:
+        levels[name] = Level.PASS
+    for finding in findings:
+        if finding.level.is_fault:
+            for name in finding.subjects:
+                if finding.level.rank < levels[name].rank or levels[name] is Level.UNKNOWN:
+                    levels[name] = finding.level
+    order = sorted(findings, key=lambda f: (f.level.rank, f.priority or "P9", -f.confidence, f.id, f.title))
+    return Report(tuple(order), uncovered(nodes, facts, rules), levels, len(read), len(nodes))
+
+
+def uncovered(nodes: Sequence[Node], facts: Facts, rules: Sequence[Rule]) -> tuple[Uncovered, ...]:
+    """What the rules wanted and could not have, grouped by collector, status and reason."""
+    wanted = {one.id for rule in rules for one in rule.reads}
+    groups: dict[tuple[str, Status, str], list[str]] = defaultdict(list)
+    for node in nodes:
+        for name, one in facts.facts.get(node.id, {}).items():
+            if name in wanted and isinstance(one, Unread) and one.status is not Status.NOT_APPLICABLE:
+                groups[name, one.status, one.why].append(node.id)
+    return tuple(Uncovered(*key, tuple(names)) for key, names in groups.items())

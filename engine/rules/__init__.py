@@ -1,0 +1,11 @@
+"""What the readings mean. `RULES` is every question there is; each is a pure function over one node's facts."""
+
+from __future__ import annotations
+
+from straggler.engine.rules import governor
+from straggler.engine.rules.base import Rule
+
+RULES: tuple[Rule, ...] = (governor.RULE,)
+"""Every rule, in the order its findings are asked for."""
+
+BY_ID = {one.id: one for one in RULES}

@@ -1,0 +1,16 @@
+"""A cluster made of text: nodes that answer with raw tool output, for the demo and for measuring."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from straggler.engine.simcluster import governor, identity
+from straggler.engine.simcluster.base import Reply, Say, SimNode
+
+SAYS: Mapping[str, Say] = {
+    "identity": identity.say,
+    "governor": governor.say,
+}
+"""What each collector's snippet would print; a test holds it to the list of collectors."""
+
+__all__ = ["SAYS", "Reply", "Say", "SimNode"]

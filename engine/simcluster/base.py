@@ -1,0 +1,43 @@
+"""The simulated cluster: what a node is made of, and what its tools would print. Only the transport is simulated, never a finding.
+
+Each file beside this one answers for the collector of the same name: `say(node)` returns exactly what the real snippet of
+that collector would print on such a node, so the same parser and the same rules read it.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class SimNode:
+    """One simulated machine. `faults` are the scenario's words for what is wrong with it (`efa-down`, `xid-79`, ...).
+
+    `seed` makes every draw repeatable: same seed, same bytes. `now` is the simulated clock, Unix seconds.
+    """
+
+    id: str
+    number: int
+    instance_type: str = "p5.48xlarge"
+    az: str = "us-west-2b"
+    faults: frozenset[str] = frozenset()
+    seed: int = 0
+    now: int = 1_796_083_200
+
+    def random(self, subject: str) -> random.Random:
+        """A generator of its own per node and subject, so that one collector's draws never move another's."""
+        return random.Random(f"{self.seed}/{self.id}/{subject}")  # noqa: S311 - repeatable, not secret
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """What a snippet leaves: stdout, stderr, exit code."""
+
+    text: str
+    errors: str = ""
+    code: int = 0
+
+
+Say = Callable[[SimNode], Reply]

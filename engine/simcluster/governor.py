@@ -1,0 +1,10 @@
+"""CPU governors: every CPU of a p5.48xlarge on `performance`."""
+
+from __future__ import annotations
+
+from straggler.engine.simcluster.base import Reply, SimNode
+
+
+def say(node: SimNode) -> Reply:
+    word = "powersave" if "powersave" in node.faults else "performance"
+    return Reply("".join(f"cpu{at} {word}\n" for at in sorted(range(192), key=str)))

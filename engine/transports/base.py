@@ -1,0 +1,25 @@
+"""How a command reaches a node. A transport carries one composed script and gives back the bytes; it judges nothing."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from typing import Protocol
+
+from straggler.engine.model import Node
+from straggler.engine.script import Script
+
+
+class Transport(Protocol):
+    """One way to nodes.
+
+    `run` sends the script to `sh` on the node and yields its output as it arrives; it ends when the node has nothing more
+    to say. It raises TransportError (with the status everything unanswered gets) and is cancelled by closing the iterator.
+    `close` ends kept connections. `limit` is how many nodes may be talked to at once.
+    """
+
+    name: str
+    limit: int
+
+    def run(self, node: Node, script: Script) -> AsyncIterator[bytes]: ...
+
+    async def close(self) -> None: ...
