@@ -1,0 +1,1 @@
+"""Where nodes come from: hosts (SSH), this machine, the demo."""

@@ -1,0 +1,25 @@
+"""What a target is: the nodes to read and the way to them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from straggler.engine.model import Node
+from straggler.engine.transports.base import Transport
+
+
+@dataclass(frozen=True)
+class Target:
+    """Nodes and a transport. `kind` is `demo`, `hosts`, `local` or `replay`; `title` is what the header shows.
+
+    `spec` is what a session records to say what was asked (plain values, no secrets). `starts` lists the local programs that
+    reaching this target starts (ProxyCommand, Match exec): they are shown before anything runs.
+    """
+
+    kind: str
+    title: str
+    nodes: tuple[Node, ...]
+    transport: Transport
+    spec: Mapping[str, str | int] = field(default_factory=dict)
+    starts: tuple[str, ...] = ()

@@ -1,0 +1,1 @@
+"""How a script reaches a node: ssh, local, simulated."""
