@@ -30,6 +30,10 @@ EVIDENCE_KEPT = 12
 """Lines of evidence a finding carries; the rest is in the observations."""
 
 
+SILENT = frozenset({Status.UNREACHABLE, Status.TIMED_OUT, Status.TRUNCATED, Status.DENIED, Status.CANCELLED})
+"""Statuses that a node's whole silence has; all other statuses are an answer."""
+
+
 @dataclass(frozen=True, slots=True)
 class Report:
     """What a set of observations amounts to. `levels`: the worst level per node, UNKNOWN when nothing was read."""
@@ -55,6 +59,13 @@ class Facts:
         self.seen: dict[str, dict[str, Observation]] = defaultdict(dict)
         self.facts: dict[str, dict[str, object]] = defaultdict(dict)
 
+    def copy(self) -> Facts:
+        """A snapshot to judge in another thread while the event loop goes on taking observations."""
+        twin = Facts()
+        twin.seen.update({name: dict(seen) for name, seen in self.seen.items()})
+        twin.facts.update({name: dict(facts) for name, facts in self.facts.items()})
+        return twin
+
     def add(self, one: Observation) -> object:
         """Take in one observation; a later one of the same collector and node replaces it (a re-run)."""
         facts = facts_of(one)
@@ -70,8 +81,13 @@ def judge(
     folded: dict[tuple[str, Level, str], list[tuple[Node, Verdict, Rule]]] = defaultdict(list)
     for node in nodes:
         have = facts.facts.get(node.id, {})
-        view = NodeView(node, have, facts.seen.get(node.id, {}), known, window)
+        seen = facts.seen.get(node.id, {})
+        view = NodeView(node, have, seen, known, window)
+        # A node that answered nothing is the reachability rule's single finding, not one UNKNOWN per rule.
+        silent = bool(seen) and all(one.status in SILENT for one in seen.values())
         for rule in rules:
+            if silent and rule.reads:
+                continue
             if all(one.id in have for one in rule.reads):
                 for verdict in _ask(rule, view):
                     folded[verdict.id, verdict.level, verdict.title].append((node, verdict, rule))
@@ -100,7 +116,7 @@ def _finding(
     for node, verdict, _ in group:
         by_detail[verdict.detail].append(node.id)
     evidence = [
-        Evidence(f"{node.id}: {rule.reads[0].id}", line) for node, verdict, rule in group for line in verdict.evidence
+        Evidence(f"{node.id}: {rule.reads[0].id if rule.reads else rule.id}", line) for node, verdict, rule in group for line in verdict.evidence
     ]
     worst = min((v.priority for _, v, _ in group if v.priority), default=kind.priority)
     first = group[0][1]
@@ -125,7 +141,7 @@ def _finding(
 
 
 def _report(nodes: Sequence[Node], findings: list[Finding], facts: Facts, rules: Sequence[Rule]) -> Report:
-    levels = {node.id: Level.UNKNOWN for node in nodes}
+    levels = dict.fromkeys((node.id for node in nodes), Level.UNKNOWN)
     read = {node.id for node in nodes if any(o.status is Status.OK for o in facts.seen.get(node.id, {}).values())}
     for name in read:
         levels[name] = Level.PASS

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from straggler.engine.rules import governor
+from straggler.engine.rules import governor, reachability
 from straggler.engine.rules.base import Rule
 
-RULES: tuple[Rule, ...] = (governor.RULE,)
+RULES: tuple[Rule, ...] = (
+    reachability.RULE,
+    governor.RULE,
+)
 """Every rule, in the order its findings are asked for."""
 
 BY_ID = {one.id: one for one in RULES}

@@ -15,6 +15,7 @@ class Target:
 
     `spec` is what a session records to say what was asked (plain values, no secrets). `starts` lists the local programs that
     reaching this target starts (ProxyCommand, Match exec): they are shown before anything runs.
+    `now` is the target's own clock where that is simulated (Unix seconds); None: the real one.
     """
 
     kind: str
@@ -23,3 +24,4 @@ class Target:
     transport: Transport
     spec: Mapping[str, str | int] = field(default_factory=dict)
     starts: tuple[str, ...] = ()
+    now: float | None = None

@@ -1,0 +1,125 @@
+"""One session from plan to report: what the terminal UI and the headless run share.
+
+It gathers, journals, and keeps facts; it judges when asked. Everything a listener hears of has been written before.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import TYPE_CHECKING
+
+from straggler.engine.collectors.base import AnyCollector
+from straggler.engine.gather import Event, NodeEnded, NodeNoise, NodeStarted, gather
+from straggler.engine.judge import Facts, Report, judge
+from straggler.engine.knowledge import Knowledge
+from straggler.engine.model import Node, Observation, Window
+from straggler.engine.script import Request
+from straggler.engine.targets.base import Target
+from straggler.engine.triage import Plan
+
+if TYPE_CHECKING:
+    from straggler.engine.session import Journal
+
+
+class NodeState(Enum):
+    WAITING = "waiting"
+    READING = "reading"
+    ENDED = "ended"
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """`done` of `total` nodes have ended; `reading` are being read since (Unix seconds) the time beside each."""
+
+    done: int
+    total: int
+    reading: tuple[tuple[str, float], ...]
+    seconds: float
+
+
+@dataclass
+class Diagnosis:
+    """State of one session. Mutated on the event loop only; `report` may be called in any thread on a settled state."""
+
+    target: Target
+    plan: Plan
+    known: Knowledge
+    window: Window
+    journal: Journal | None = None
+    sudo: bool = False
+    facts: Facts = field(default_factory=Facts)
+    states: dict[str, NodeState] = field(default_factory=dict)
+    noise: dict[str, str] = field(default_factory=dict)
+    why: dict[str, str] = field(default_factory=dict)
+    listeners: list[Callable[[Event], None]] = field(default_factory=list)
+    started: float = field(default_factory=time.time)
+    ended: float | None = None
+    _since: dict[str, float] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.states = {node.id: NodeState.WAITING for node in self.target.nodes}
+
+    @property
+    def nodes(self) -> tuple[Node, ...]:
+        return self.target.nodes
+
+    async def run(
+        self, nodes: Sequence[Node] | None = None, collectors: tuple[AnyCollector, ...] | None = None
+    ) -> None:
+        """Read `nodes` (all) with `collectors` (the plan's). Cancelling keeps what came and says what did not."""
+        chosen = self.nodes if nodes is None else nodes
+        request = Request(
+            collectors or self.plan.collectors, int(self.window.since), int(self.window.until), self.sudo
+        )
+        for node in chosen:
+            self.states[node.id] = NodeState.WAITING
+        self.ended = None
+        try:
+            await gather(chosen, request, self.target.transport, self.take)
+        finally:
+            self.ended = time.time()
+
+    def take(self, event: Event) -> None:
+        """One event: journaled first, then kept and passed on."""
+        if self.journal is None:
+            self.keep(event)
+        else:
+            self.journal.append(event, then=lambda: self.keep(event))
+
+    def keep(self, event: Event) -> None:
+        """Fold an event into the state (a replay calls this for what a journal holds)."""
+        if isinstance(event, Observation):
+            self.facts.add(event)
+        elif isinstance(event, NodeStarted):
+            self.states[event.node] = NodeState.READING
+            self._since[event.node] = event.at
+        elif isinstance(event, NodeEnded):
+            self.states[event.node] = NodeState.ENDED
+            self._since.pop(event.node, None)
+            self.why[event.node] = event.why
+        elif isinstance(event, NodeNoise):
+            self.noise[event.node] = event.text
+        for listener in self.listeners:
+            listener(event)
+
+    def report(self) -> Report:
+        """Judge what is there now. Nodes that have not answered yet are not judged, only counted."""
+        return judge(self.nodes, self.facts.copy(), self.plan.rules, self.known, self.window)
+
+    @property
+    def progress(self) -> Progress:
+        done = sum(state is NodeState.ENDED for state in self.states.values())
+        reading = tuple(sorted(self._since.items(), key=lambda item: item[1]))
+        return Progress(done, len(self.states), reading, (self.ended or time.time()) - self.started)
+
+    async def settle(self) -> None:
+        """Wait until the journal has written, and this state has heard, everything gathered so far."""
+        if self.journal is not None:
+            await self.journal.drained()
+
+    async def close(self) -> None:
+        """End kept connections; the journal is closed by whoever opened it."""
+        await self.target.transport.close()
