@@ -36,13 +36,17 @@ SILENT = frozenset({Status.UNREACHABLE, Status.TIMED_OUT, Status.TRUNCATED, Stat
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """What a set of observations amounts to. `levels`: the worst level per node, UNKNOWN when nothing was read."""
+    """What a set of observations amounts to. `levels`: the worst level per node, UNKNOWN when nothing was read.
+
+    `coverage`: percent of the readings the rules wanted that could be had; what does not apply to a node is not wanted.
+    """
 
     findings: tuple[Finding, ...]
     uncovered: tuple[Uncovered, ...]
     levels: Mapping[str, Level]
     nodes_read: int
     nodes_total: int
+    coverage: float
 
 
 def facts_of(seen: Observation) -> object:
@@ -151,7 +155,23 @@ def _report(nodes: Sequence[Node], findings: list[Finding], facts: Facts, rules:
                 if finding.level.rank < levels[name].rank or levels[name] is Level.UNKNOWN:
                     levels[name] = finding.level
     order = sorted(findings, key=lambda f: (f.level.rank, f.priority or "P9", -f.confidence, f.id, f.title))
-    return Report(tuple(order), uncovered(nodes, facts, rules), levels, len(read), len(nodes))
+    return Report(
+        tuple(order), uncovered(nodes, facts, rules), levels, len(read), len(nodes), _coverage(nodes, facts, rules)
+    )
+
+
+def _coverage(nodes: Sequence[Node], facts: Facts, rules: Sequence[Rule]) -> float:
+    wanted = {one.id for rule in rules for one in rule.reads}
+    asked = answered = 0
+    for node in nodes:
+        have = facts.facts.get(node.id, {})
+        for name in wanted:
+            one = have.get(name)
+            if isinstance(one, Unread) and one.status is Status.NOT_APPLICABLE:
+                continue
+            asked += 1
+            answered += one is not None and not isinstance(one, Unread)
+    return 100.0 * answered / asked if asked else 0.0
 
 
 def uncovered(nodes: Sequence[Node], facts: Facts, rules: Sequence[Rule]) -> tuple[Uncovered, ...]:

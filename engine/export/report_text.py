@@ -1,0 +1,110 @@
+"""The report as plain text for a pipe, a mail or a terminal without a screen."""
+
+from __future__ import annotations
+
+import textwrap
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
+
+from straggler.engine.diagnosis import Diagnosis
+from straggler.engine.judge import Report
+from straggler.engine.model import Finding, Level, Uncovered
+from straggler.engine.nodesets import fold
+from straggler.engine.safetext import safe
+from straggler.engine.window import utc
+
+WIDTH = 100
+
+
+def render(diagnosis: Diagnosis, report: Report, *, ascii_only: bool = False) -> str:
+    """Faults first, each whole; then what was not covered, what is to know, and what passed, folded."""
+    lines = [*_head(diagnosis, report), ""]
+    faults = [one for one in report.findings if one.level.is_fault]
+    for one in faults:
+        lines += [*_fault(one), ""]
+    if not faults:
+        lines += ["No fault was found in what could be read.", ""]
+    lines += _rest(report)
+    text = "\n".join(line.rstrip() for line in lines) + "\n"
+    return text.translate(_ASCII) if ascii_only else text
+
+
+_ASCII = str.maketrans({"·": "|", "…": "~", "°": " ", "–": "-", "—": "-", "→": ">", "§": "S", "≥": ">", "×": "x", "’": "'"})
+
+
+def _head(diagnosis: Diagnosis, report: Report) -> Iterator[str]:
+    window = diagnosis.window
+    yield f"straggler · {safe(diagnosis.target.title)} · read-only"
+    yield f"symptom {diagnosis.plan.symptom} · window {utc(window.since)} to {utc(window.until)}"
+    yield (
+        f"{report.nodes_read} of {report.nodes_total} nodes read · {report.coverage:.0f} % of the readings wanted · "
+        f"{sum(one.level.is_fault for one in report.findings)} findings"
+    )
+
+
+def _fault(one: Finding) -> Iterator[str]:
+    nodes = f"{len(one.subjects)} node{'s' if len(one.subjects) != 1 else ''}"
+    title = f"{one.level.value} {one.priority.value if one.priority else ''}  {safe(one.title)} ({nodes})"
+    yield f"{title}  [{one.id}, {one.confidence * 100:.0f} % sure]"
+    for names, detail in one.details:
+        yield from _wrapped("  ", f"{safe(names)}: {safe(detail)}")
+    if not one.details:
+        yield from _wrapped("  on ", safe(fold(one.subjects)))
+    for line in one.evidence:
+        yield f"  | {safe(line.source)} | {safe(line.text)}"
+    yield from _wrapped("  Why it matters: ", one.why)
+    yield from _wrapped("  Not this if: ", one.false_alarm)
+    yield from _wrapped("  Next: ", one.next_step)
+    route = f" (AWS: {one.route})" if one.route else ""
+    yield f"  Remedy: {one.reference}{route}"
+    for command in one.commands:
+        yield from _command(command.command, command.preconditions, command.blast_radius, command.undo, command.note)
+
+
+def _command(command: str, preconditions: str, blast_radius: str, undo: str, note: str) -> Iterator[str]:
+    yield "  Suggested command (run this yourself):"
+    yield f"    {command}"
+    for name, text in (
+        ("Preconditions", preconditions),
+        ("Blast radius", blast_radius),
+        ("Undo", undo),
+        ("Note", note),
+    ):
+        if text:
+            yield from _wrapped(f"    {name}: ", text)
+
+
+def _rest(report: Report) -> Iterator[str]:
+    if report.uncovered:
+        yield "Not covered (nothing is known of these; it is not the same as fine):"
+        yield from uncovered_lines(report.uncovered)
+        yield ""
+    other = [one for one in report.findings if one.level is Level.UNKNOWN and not one.title.endswith("not read")]
+    for level, heading in ((Level.UNKNOWN, "Could not be decided:"), (Level.INFO, "To know:"), (Level.PASS, "Passed:")):
+        group = [one for one in (other if level is Level.UNKNOWN else report.findings) if one.level is level]
+        if not group:
+            continue
+        yield heading
+        for one in group:
+            yield from _wrapped("  ", f"{safe(one.title)} [{one.id}] on {safe(fold(one.subjects))}")
+            if level is not Level.PASS:
+                for names, detail in one.details[:8]:
+                    yield from _wrapped("    ", f"{safe(names)}: {safe(detail)}")
+        yield ""
+
+
+def uncovered_lines(uncovered: Iterable[Uncovered]) -> Iterator[str]:
+    """One line per reason and set of nodes, naming the checks it costs."""
+    groups: dict[tuple[str, str, tuple[str, ...]], list[str]] = defaultdict(list)
+    for one in uncovered:
+        groups[one.status.value, one.reason, one.subjects].append(one.collector)
+    for (status, reason, subjects), collectors in groups.items():
+        count = f"{len(collectors)} reading{'s' if len(collectors) != 1 else ''}"
+        why = status if reason == status else f"{status}: {safe(reason)}"
+        yield from _wrapped("  ", f"{count} on {safe(fold(subjects))}: {why} ({', '.join(sorted(collectors))})")
+
+
+def _wrapped(lead: str, text: str) -> Iterator[str]:
+    yield from textwrap.wrap(
+        text, WIDTH, initial_indent=lead, subsequent_indent=" " * min(len(lead), 6), break_on_hyphens=False
+    ) or [lead]

@@ -1,0 +1,7 @@
+"""`python -m straggler.tui`: the same as the `straggler` command."""
+
+import sys
+
+from straggler.tui.cli import main
+
+sys.exit(main())

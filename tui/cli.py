@@ -1,0 +1,84 @@
+"""The front door: the command line, its one-line errors and its exit status. Everything heavy is imported by the command.
+
+Exit status: 0 the diagnostic completed whatever it found, 1 a fatal prerequisite is missing or nothing could be read,
+2 bad arguments, 3 completed and `--fail-on` or `--require-coverage` was not met, 130 interrupted.
+"""
+
+from __future__ import annotations
+
+import argparse
+import difflib
+import os
+import sys
+from collections.abc import Sequence
+from importlib.metadata import version
+from typing import NoReturn
+
+from straggler.engine.errors import StragglerError, UsageError
+from straggler.tui.commands import COMMANDS
+
+EXIT_OK, EXIT_FATAL, EXIT_USAGE, EXIT_FOUND, EXIT_INTERRUPTED = 0, 1, 2, 3, 130
+
+
+class OneLineParser(argparse.ArgumentParser):
+    """argparse, but an error is one line that says what to do."""
+
+    def error(self, message: str) -> NoReturn:
+        self.exit(EXIT_USAGE, f"{self.prog}: {message}; see {self.prog} --help\n")
+
+
+def build_parser() -> argparse.ArgumentParser:
+    parser = OneLineParser(
+        prog="straggler",
+        description="A terminal troubleshooter for GPU training clusters. Without a command it opens the terminal UI.",
+        epilog="It only reads: commands that change anything are shown to you, never run.",
+        allow_abbrev=False,
+    )
+    parser.add_argument("--version", action="version", version=f"straggler {version('straggler')}")
+    commands = parser.add_subparsers(dest="command", metavar="COMMAND", parser_class=OneLineParser)
+    for one in COMMANDS:
+        sub = commands.add_parser(one.name, help=one.help, description=one.help, allow_abbrev=False)
+        one.arguments(sub)
+        sub.set_defaults(run=one.run)
+    return parser
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run one command. Without a command's name in front, the arguments are the terminal UI's."""
+    words = list(sys.argv[1:] if argv is None else argv)
+    parser = build_parser()
+    try:
+        args = parser.parse_args(_with_command(words))
+        return int(args.run(args))
+    except UsageError as error:
+        return _say(str(error), EXIT_USAGE)
+    except StragglerError as error:
+        return _say(str(error), EXIT_FATAL)
+    except KeyboardInterrupt:
+        return _say("interrupted; what had come is saved: straggler sessions", EXIT_INTERRUPTED)
+    except BrokenPipeError:
+        # The reader of our output has gone; there is nobody left to tell.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return EXIT_OK
+
+
+def _with_command(words: list[str]) -> list[str]:
+    names = [one.name for one in COMMANDS]
+    if not words or (words[0].startswith("-") and words[0] not in ("-h", "--help", "--version")):
+        return ["ui", *words]
+    if words[0].startswith("-") or words[0] in names:
+        return words
+    near = difflib.get_close_matches(words[0], names, n=1)
+    hint = f"did you mean {near[0]}?" if near else f"commands are: {' '.join(names)}"
+    raise UsageError(f"unknown command {words[0]!r}; {hint}")
+
+
+def _say(message: str, status: int) -> int:
+    from straggler.engine.safetext import safe
+
+    print(f"straggler: {safe(message)}", file=sys.stderr)
+    return status
+
+
+if __name__ == "__main__":
+    sys.exit(main())
