@@ -17,6 +17,15 @@ from straggler.engine.script import CAP
 NOISE_KEPT = 2_000
 """Bytes of unframed text (banner, motd) kept to be shown."""
 
+ERRORS_CAP = 4096
+"""Bytes of one snippet's stderr the node script keeps."""
+
+_LONGEST = 2 * (CAP + 1 + ERRORS_CAP) + 4096
+"""Bytes no block of a node exceeds, even when every one of its newlines became CR LF."""
+
+_MARK_MAX = 300
+"""Bytes no marker exceeds: where none is found, only so many at the end may still become one."""
+
 
 @dataclass(frozen=True, slots=True)
 class Hello:
@@ -52,14 +61,21 @@ class FloodError(Exception):
 
 
 class FrameReader:
-    """Feed it bytes as they come; it gives frames as they become whole. `noise` is what stood outside of frames."""
+    """Feed it bytes as they come; it gives frames as they become whole. `noise` is what stood outside of frames.
+
+    Nothing is looked at twice, however the bytes are cut, so a hostile stream costs no more than its length.
+    """
 
     def __init__(self, nonce: str, count: int) -> None:
-        self._mark = re.compile(rb"(?:^|\n)@@straggler " + nonce.encode() + rb" (hello|begin|done) ([^\r\n]{0,200})\r?\n")
-        self._nonce = nonce.encode()
-        self._buffer = bytearray()
+        self._mark = re.compile(
+            rb"\n@@straggler " + nonce.encode() + rb" (hello|begin|end|done) ([^\r\n]{0,200})\r?\n"
+        )
+        # A marker starts a line; the stream's first byte does, too.
+        self._buffer = bytearray(b"\n")
+        self._open: bytes | None = None
+        self._scanned = 0
         self._seen = 0
-        self._limit = (count + 2) * (CAP + 8192) + 1_000_000
+        self._limit = (count + 2) * _LONGEST + 1_000_000
         self.noise = b""
         self.noise_bytes = 0
 
@@ -69,79 +85,86 @@ class FrameReader:
         if self._seen > self._limit:
             raise FloodError
         self._buffer += data
-        while frame := self._next():
-            yield frame
+        while mark := self._mark.search(self._buffer, self._scanned):
+            if frame := self._take(mark):
+                yield frame
+        self._scanned = max(0, len(self._buffer) - _MARK_MAX)
+        if self._open is None:
+            self._drop(self._scanned)
+            self._scanned = 0
+        elif len(self._buffer) > _LONGEST:
+            yield from self._close(bytes(self._buffer[:_LONGEST]), whole=False)
+            self._drop(self._scanned)
+            self._scanned = 0
 
-    def _next(self) -> Hello | Block | Done | None:
-        while True:
-            mark = self._mark.search(self._buffer)
-            if mark is None:
-                # A marker may still be arriving; what is before the last 300 bytes can no longer become one.
-                self._drop(max(0, len(self._buffer) - 300))
-                return None
-            self._drop(mark.start())
-            mark = self._mark.match(self._buffer)
-            if mark is None:  # pragma: no cover - the same bytes matched a line above
-                return None
-            words = mark[2].decode("ascii", "replace").split()
-            if mark[1] == b"begin":
-                frame, used = self._block(words, mark.end())
-                if used == 0:
-                    return None
-            else:
-                frame, used = _short(mark[1], words), mark.end()
-            # The newline behind a frame belongs to the next marker.
-            del self._buffer[: used - 1]
-            if frame is not None:
-                return frame
+    def _take(self, mark: re.Match[bytes]) -> Hello | Block | Done | None:
+        """Deal with one marker. A block that another marker than its own end interrupts is over, and not whole."""
+        kind, words, start, end = mark[1], mark[2], mark.start(), mark.end()
+        self._scanned = 0
+        if self._open is not None:
+            body = bytes(self._buffer[:start])
+            own = kind == b"end" and words == self._open.split(b" ")[0]
+            # The newline behind a marker may belong to the next one.
+            del self._buffer[: end - 1 if own else start]
+            return next(self._close(body, whole=own), None)
+        self._drop(start)
+        length = end - start
+        if kind == b"begin":
+            del self._buffer[:length]
+            self._open = words
+            return None
+        del self._buffer[: length - 1]
+        return _short(kind, words.split())
 
-    def _block(self, words: list[str], start: int) -> tuple[Block | None, int]:
-        """The block and how many bytes it took; 0: its end has not come yet."""
-        if not words or not words[0].isdigit():
-            return None, start
-        end = re.compile(rb"\n@@straggler " + self._nonce + rb" end " + words[0].encode() + rb"\r?\n").search(self._buffer, start)
-        if end is None:
-            return None, 0
-        return _read_block(words, bytes(self._buffer[start : end.start()])), end.end()
+    def _close(self, body: bytes, *, whole: bool) -> Iterator[Block]:
+        head, self._open = self._open or b"", None
+        if block := _read_block(head, body, whole=whole):
+            yield block
 
     def _drop(self, upto: int) -> None:
         if upto > 0:
             self.noise_bytes += upto
-            self.noise = (self.noise + bytes(self._buffer[:upto]))[:NOISE_KEPT]
+            if len(self.noise) < NOISE_KEPT:
+                self.noise += bytes(self._buffer[: min(upto, NOISE_KEPT - len(self.noise))])
             del self._buffer[:upto]
 
 
-def _short(kind: bytes, words: list[str]) -> Hello | Done | None:
-    try:
-        if kind == b"hello" and words[0] == "1":
-            return Hello(int(words[1]), int(words[2]))
-        if kind == b"done":
-            return Done(int(words[0]))
-    except (ValueError, IndexError):
-        pass
+def _short(kind: bytes, words: list[bytes]) -> Hello | Done | None:
+    numbers = [int(word) if re.fullmatch(rb"[0-9]{1,12}", word) else -1 for word in words]
+    if kind == b"hello" and len(words) == 3 and numbers[0] == 1 and numbers[2] >= 0:
+        return Hello(numbers[1], numbers[2])
+    if kind == b"done" and len(words) == 1 and numbers[0] >= 0:
+        return Done(numbers[0])
     return None
 
 
-def _read_block(words: list[str], body: bytes) -> Block | None:
-    try:
-        index, state, code, crc, length, out, after = words
-        numbers = int(index), int(crc), int(length), int(out), int(after)
-        exit_code = None if code == "-" else int(code)
-    except ValueError:
+_HEAD = re.compile(
+    rb"(([0-9]{1,4}) (ok|late|left|full) (-|[0-9]{1,3}) ([0-9]{1,7}) ([0-9]{1,7})) ([0-9]{1,10}) ([0-9]{1,7})"
+)
+
+
+def _read_block(head: bytes, body: bytes, *, whole: bool) -> Block | None:
+    """None: the head is no head. The checksum was taken over the head's own words, a newline, and the body."""
+    found = _HEAD.fullmatch(head)
+    if found is None:
         return None
-    at, want, size, split, ended = numbers
-    whole = _whole(body, want, size)
-    text, errors = (whole[:split], whole[split:]) if whole is not None else (body[:split], b"")
+    words = found[1] + b"\n"
+    index, split, after, crc, size = (int(found[at]) for at in (2, 5, 6, 7, 8))
+    exit_code = None if found[4] == b"-" else int(found[4])
+    sound = _sound(words, body, crc, size) if whole else None
+    text, errors = (sound[:split], sound[split:]) if sound is not None else (body[:split], b"")
     cut = max(0, len(text) - CAP)
     said = errors.decode("utf-8", "backslashreplace").strip()
-    status, why = _status(state, exit_code, whole is not None, cut, said)
-    return Block(at, status, why, text[:CAP].decode("utf-8", "backslashreplace"), said, cut, exit_code, ended)
+    status, why = _status(found[3].decode(), exit_code, sound is not None, cut, said)
+    return Block(
+        index, status, why, text[:CAP].decode("utf-8", "backslashreplace"), said, cut, exit_code, after
+    )
 
 
-def _whole(body: bytes, crc: int, size: int) -> bytes | None:
+def _sound(words: bytes, body: bytes, crc: int, size: int) -> bytes | None:
     """The body as the node had it, or None. A terminal in between turns newlines into CR LF: that is undone, then checked."""
     for candidate in (body, body.replace(b"\r\n", b"\n")):
-        if len(candidate) == size and cksum(candidate) == crc:
+        if len(words) + len(candidate) == size and cksum(words + candidate) == crc:
             return candidate
     return None
 
@@ -149,12 +172,15 @@ def _whole(body: bytes, crc: int, size: int) -> bytes | None:
 def _status(state: str, code: int | None, whole: bool, cut: int, said: str) -> tuple[Status, str]:
     last = said.splitlines()[-1] if said else ""
     if state == "left":
-        return Status.ABANDONED, "did not end when killed (stuck in the kernel, or a child keeps its output open)"
+        return (
+            Status.ABANDONED,
+            "did not end when killed (stuck in the kernel, or a child keeps its output open)",
+        )
     if state == "late":
         return Status.TIMED_OUT, "did not end in its time and was killed"
     if state == "full":
         return Status.TRUNCATED, "the node had no memory left to hold the reply"
-    if state != "ok" or not whole:
+    if not whole:
         return Status.TRUNCATED, "the reply does not match its checksum"
     if cut:
         return Status.TRUNCATED, f"the reply is longer than {CAP // 1024} KiB"
@@ -185,9 +211,11 @@ def cksum(data: bytes) -> int:
 
 def encode(nonce: str, index: int, text: bytes, errors: bytes, code: int, after: int = 0) -> bytes:
     """One block as the node script writes it; for the simulated transport and for tests of hostile streams."""
-    text, errors = text[: CAP + 1], errors[:4096]
+    text, errors = text[: CAP + 1], errors[:ERRORS_CAP]
     body = text + errors
-    head = f"\n@@straggler {nonce} begin {index} ok {code} {cksum(body)} {len(body)} {len(text)} {after}\n"
+    words = f"{index} ok {code} {len(text)} {after}"
+    summed = words.encode() + b"\n" + body
+    head = f"\n@@straggler {nonce} begin {words} {cksum(summed)} {len(summed)}\n"
     return head.encode() + body + f"\n@@straggler {nonce} end {index}\n".encode()
 
 

@@ -9,8 +9,14 @@ priv() { if [ "$S_SUDO" = 1 ] && [ "$S_UID" != 0 ]; then sudo -n "$@"; else "$@"
 
 # Seconds since boot into s_t, without starting a process where /proc is there.
 s_now() { { read -r s_t s_rest </proc/uptime; } 2>/dev/null && s_t=${s_t%%.*} || s_t=$(date +%s); }
-s_nap() { sleep 0.1 2>/dev/null || sleep 1; }
-s_say() { printf '\n@@straggler %s %s\n' "$S_NONCE" "$1"; }
+# Short naps while most snippets end, longer ones while only a slow tool is waited for.
+s_nap() {
+  s_long=0.5
+  if [ $((s_t - s_begun)) -lt 2 ]; then s_long=0.1; elif [ $((s_t - s_begun)) -lt 5 ]; then s_long=0.2; fi
+  sleep "$s_long" || sleep 1
+}
+# A line that nobody takes ends the script, also where PIPE is ignored.
+s_say() { printf '\n@@straggler %s %s\n' "$S_NONCE" "$1" || exit 129; }
 
 # Scratch in memory only: the disk may be full, or be the file system that hangs.
 s_scratch() {
@@ -20,7 +26,7 @@ s_scratch() {
       if [ "$s_mount" = "$s_base" ]; then if [ "$s_type" = tmpfs ]; then s_found=1; else s_found=0; fi; fi
     done 2>/dev/null </proc/mounts
     if [ "$s_found" = 0 ] || [ ! -w "$s_base" ]; then continue; fi
-    s_d=$s_base/straggler.$S_NONCE
+    s_d=$s_base/straggler.$S_MARK
     mkdir -m 700 "$s_d" 2>/dev/null || { s_d=; continue; }
     head -c 1048576 /dev/zero >"$s_d/probe" 2>/dev/null && { : >"$s_d/probe"; return 0; }
     rm -rf "$s_d"
@@ -28,18 +34,53 @@ s_scratch() {
   done
   return 1
 }
+
+# All processes below $1, by parent links: these find the shells of a snippet, which carry no mark.
+s_kin() {
+  s_next=$1
+  while [ -n "$s_next" ]; do
+    s_want=
+    for s_f in $s_next; do s_want="$s_want -e PPid:.$s_f"; done
+    s_next=
+    for s_f in $(grep -lx $s_want /proc/[0-9]*/status 2>/dev/null); do
+      s_f=${s_f#/proc/}
+      s_next="$s_next ${s_f%/status}"
+    done
+    echo "$s_next"
+  done
+}
+# All processes that have the mark $1 in their environment: these find what left the tree. (-z: busybox stops at a NUL.)
+s_marked() {
+  for s_f in $(grep -lzF "S_JOB=$S_MARK.$1" /proc/[0-9]*/environ 2>/dev/null); do
+    s_f=${s_f#/proc/}
+    echo "${s_f%/environ}"
+  done
+}
+# Ends all below $1 but $2 (itself); then what carries the mark $3. The second may hang on a sick process: run it beside.
+s_stop() {
+  for s_f in $(s_kin "$1"); do if [ "$s_f" != "$2" ]; then kill -KILL "$s_f"; fi; done
+  for s_f in $(s_marked "$3"); do kill -KILL "$s_f"; done
+}
+
+# The reader may be gone, a second signal may come: neither may keep the scratch from being removed.
 s_leave() {
-  for s_i in $s_left; do s_stop "$s_i" >/dev/null 2>&1 & done
-  if [ -n "$s_d" ]; then rm -rf "$s_d"; fi
+  trap '' HUP INT PIPE TERM
+  exec >/dev/null 2>&1
+  if [ -n "$s_left$s_lost" ]; then
+    for s_f in $(s_kin "$$"); do kill -KILL "$s_f"; done
+    s_stop '' '' '' &
+  fi
+  if [ -n "$s_d" ]; then rm -rf "$s_d" || { sleep 1; rm -rf "$s_d"; }; fi
 }
 
 # One snippet: stdout to .o and stderr to .e (bounded), exit code to .r, the shell's pid to .p; .f says both pipes are closed.
+# What goes beyond the bound ends the tool on stdout, and is let go on stderr.
 s_job() {
   {
     {
       {
         (
-          S_JOB=$S_NONCE.$1.
+          S_JOB=$S_MARK.$1.
           export S_JOB
           read -r s_me s_rest </proc/self/stat
           echo "$s_me" >"$s_d/$1.p"
@@ -47,45 +88,47 @@ s_job() {
         ) 2>&3 3>&-
         echo "$?" >"$s_d/$1.r"
       } | head -c "$((S_CAP + 1))" >"$s_d/$1.o" || : >"$s_d/$1.x"
-    } 3>&1 | head -c 4096 >"$s_d/$1.e"
+    } 3>&1 | { head -c 4096 >"$s_d/$1.e"; exec cat >/dev/null; }
   } </dev/null
   : >"$s_d/$1.f"
 }
 
-# Ends one snippet and whatever it started: its shell by pid, its tools by the mark in their environment.
-s_stop() {
-  if [ -n "$s_d" ] && read -r s_me 2>/dev/null <"$s_d/$1.p"; then kill -KILL "$s_me" 2>/dev/null; fi
-  for s_f in $(grep -lF "S_JOB=$S_NONCE.$1." /proc/[0-9]*/environ 2>/dev/null); do
-    s_f=${s_f#/proc/}
-    kill -KILL "${s_f%/environ}" 2>/dev/null
-  done
-}
-
+# The checksum covers the frame's own words as well: a damaged exit code must not pass for a good one.
 s_emit() {
-  s_r=-
+  s_r=
   if [ -e "$s_d/$1.r" ]; then read -r s_r <"$s_d/$1.r"; fi
-  if [ -e "$s_d/$1.x" ]; then set -- "$1" full; fi
-  set -- "$1" "$2" $(cat "$s_d/$1.o" "$s_d/$1.e" 2>/dev/null | cksum) $(wc -c 2>/dev/null <"$s_d/$1.o")
-  s_say "begin $1 $2 ${s_r:--} $3 $4 ${5:-0} $((s_t - s_begun))"
+  s_state=$2
+  if [ "$s_state" = ok ] && [ -e "$s_d/$1.x" ]; then s_state=full; fi
+  set -- "$1" "$(wc -c 2>/dev/null <"$s_d/$1.o")"
+  s_words="$1 $s_state ${s_r:--} $((${2:-0})) $((s_t - s_begun))"
+  s_say "begin $s_words $({ echo "$s_words"; cat "$s_d/$1.o" "$s_d/$1.e"; } 2>/dev/null | cksum)"
   cat "$s_d/$1.o" "$s_d/$1.e" 2>/dev/null
   s_say "end $1"
 }
 
 # All snippets at once; each is sent as soon as it ends. One that outlives its seconds is killed, and 2 s later given up.
 s_together() {
-  for s_i in $s_left; do s_job "$s_i" >/dev/null 2>&1 & done
+  for s_i in $s_left; do
+    eval "s_killed_$s_i="
+    s_job "$s_i" >/dev/null 2>&1 &
+  done
   while [ -n "$s_left" ]; do
-    s_keep=
+    s_keep= s_was=$s_t
     s_now
+    # An empty line a second: a reader that went away is noticed while nothing else is to be said.
+    if [ "$s_t" != "$s_was" ]; then printf '\n' || exit 129; fi
     for s_i in $s_left; do
-      eval "s_max=\$S_MAX_$s_i s_killed=\${s_killed_$s_i:-}"
+      eval "s_max=\$S_MAX_$s_i s_killed=\$s_killed_$s_i"
       if [ -e "$s_d/$s_i.f" ]; then
         if [ -n "$s_killed" ]; then s_emit "$s_i" late; else s_emit "$s_i" ok; fi
       elif [ -n "$s_killed" ] && [ $((s_t - s_killed)) -ge 2 ]; then
+        s_lost="$s_lost $s_i"
         s_emit "$s_i" left
       else
         if [ -z "$s_killed" ] && [ $((s_t - s_begun)) -gt "$s_max" ]; then
-          s_stop "$s_i" >/dev/null 2>&1 &
+          s_me=
+          read -r s_me 2>/dev/null <"$s_d/$s_i.p"
+          { s_stop "$s_me" '' "$s_i."; } >/dev/null 2>&1 &
           eval "s_killed_$s_i=$s_t"
         fi
         s_keep="$s_keep $s_i"
@@ -96,23 +139,29 @@ s_together() {
   done
 }
 
-# No memory to write to: one snippet after the other, held in a variable; stderr is given up, exit codes are not.
+# No memory to write to: one snippet after the other, held in a variable; stderr and NULs are given up, exit codes are not.
 s_in_turn() {
   for s_i in $s_left; do
     eval "s_max=\$S_MAX_$s_i"
-    { sleep "$s_max"; s_stop "$s_i"; } >/dev/null 2>&1 </dev/null &
+    s_now
+    s_was=$s_t
+    {
+      sleep "$s_max"
+      read -r s_me s_rest </proc/self/stat
+      s_stop "$$" "$s_me" "$s_i."
+    } >/dev/null 2>&1 </dev/null &
     s_dog=$!
     s_out=$(
-      { (S_JOB=$S_NONCE.$s_i. && export S_JOB && "s_$s_i"); printf '@@%s' "$?"; } 2>/dev/null </dev/null | head -c "$((S_CAP + 5))"
+      { (S_JOB=$S_MARK.$s_i. && export S_JOB && "s_$s_i"); printf '@@%s' "$?"; } 2>/dev/null </dev/null | head -c "$((S_CAP + 5))"
     )
-    s_state=ok
-    kill -0 "$s_dog" 2>/dev/null || s_state=late
-    kill "$s_dog" 2>/dev/null
-    s_r=${s_out##*@@} s_body=${s_out%@@*}
-    case $s_r in '' | *[!0-9]*) s_r=- s_state=full ;; esac
+    for s_f in $(s_kin "$s_dog") "$s_dog"; do kill -KILL "$s_f"; done
+    s_r=${s_out##*@@} s_body=${s_out%@@*} s_state=ok
+    case $s_r in '' | *[!0-9]*) s_r=- ;; esac
     s_now
+    case $s_r in - | 137) if [ $((s_t - s_was)) -ge "$s_max" ]; then s_state=late; fi ;; esac
     set -- $(printf '%s' "$s_body" | cksum)
-    s_say "begin $s_i $s_state $s_r $1 $2 $2 $((s_t - s_begun))"
+    s_words="$s_i $s_state $s_r $2 $((s_t - s_begun))"
+    s_say "begin $s_words $({ echo "$s_words"; printf '%s' "$s_body"; } | cksum)"
     printf '%s' "$s_body"
     s_say "end $s_i"
   done
@@ -120,19 +169,21 @@ s_in_turn() {
 }
 
 s_main() {
+  exec 2>/dev/null
+  set +aefuvxC
   LC_ALL=C LANG=C LANGUAGE=C IFS=' 	
 '
-  PATH=$PATH:/usr/local/bin:/usr/bin:/bin:/usr/local/sbin:/usr/sbin:/sbin:/opt/amazon/efa/bin:/usr/local/cuda/bin
+  PATH=${PATH:+$PATH:}/usr/local/bin:/usr/bin:/bin:/usr/local/sbin:/usr/sbin:/sbin:/opt/amazon/efa/bin:/usr/local/cuda/bin
   export LC_ALL LANG LANGUAGE PATH
   unset ENV BASH_ENV CDPATH GREP_OPTIONS POSIXLY_CORRECT
   umask 077
-  s_d= s_left=$S_ALL
+  s_d= s_lost= s_left=$S_ALL
   S_UID=$(id -u)
   s_now
   s_begun=$s_t
   trap s_leave EXIT
   trap 'exit 129' HUP INT PIPE TERM
-  s_say "hello 1 $S_UID $(date +%s)"
+  s_say "hello 1 ${S_UID:--} $(date +%s)"
   if s_scratch; then s_together; else s_in_turn; fi
   s_say "done $S_COUNT"
 }

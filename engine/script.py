@@ -1,19 +1,18 @@
 """The one script a node runs: registered snippets under the runner in `node_script.sh`, nothing else.
 
 A transport takes a `Request`, never text: `compose` is the only way from a request to bytes, it is called where the bytes
-leave the process, and it refuses any collector that is not, snippet for snippet, in the closed list `COLLECTORS`.
+leave the process, and it refuses any collector that is not, object for object, in the closed list (gate.py).
 """
 
 from __future__ import annotations
 
 import secrets
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
 
 from straggler.engine.collectors.base import AnyCollector
-from straggler.engine.errors import FatalError
+from straggler.engine.gate import admit
 
 CAP = 256 * 1024
 """Bytes of one snippet's stdout that are kept; what is longer is cut on the node and said to be cut."""
@@ -52,26 +51,50 @@ class Script:
 
 def compose(request: Request) -> Script:
     """The script for one node and one try. Raises FatalError for a collector outside the closed list."""
-    from straggler.engine.collectors import COLLECTORS
-
-    known = {one.id: one for one in COLLECTORS}
-    for one in request.collectors:
-        if known.get(one.id) is not one:
-            raise FatalError(f"refused: collector {one.id!r} is not in the closed list of what may run on a node")
+    admit(request.collectors)
     nonce = secrets.token_hex(8)
-    return Script(nonce, _render(request, nonce, request.collectors).encode())
+    return Script(nonce, _render(request, nonce).encode())
 
 
-def _render(request: Request, nonce: str, collectors: Sequence[AnyCollector]) -> str:
-    numbers = range(len(collectors))
+def _render(request: Request, nonce: str) -> str:
+    """The text; only `compose`, behind the closed list, may hand it on.
+
+    The frames' nonce stays in the shell's memory: scratch and processes, which others on the node can see, carry a mark of
+    their own. Functions a login shell exports (bash) must not stand in for the programs we mean.
+    """
+    collectors = request.collectors
+    names = sorted({*_RUNNER_STARTS, *(name for one in collectors for name in one.commands)})
     head = [
-        f"S_NONCE={nonce} S_CAP={CAP} S_SINCE={int(request.since)} S_UNTIL={int(request.until)}",
-        f"S_SUDO={int(request.sudo)} S_COUNT={len(collectors)} S_ALL='{' '.join(map(str, numbers))}'",
+        f"S_NONCE={nonce} S_MARK={secrets.token_hex(8)} S_CAP={CAP}",
+        f"S_SINCE={int(request.since)} S_UNTIL={int(request.until)} S_SUDO={int(request.sudo)}",
+        f"S_COUNT={len(collectors)} S_ALL='{' '.join(map(str, range(len(collectors))))}'",
         " ".join(f"S_MAX_{at}={one.seconds}" for at, one in enumerate(collectors)) or ":",
         "export S_SINCE S_UNTIL",
+        f"unset -f {' '.join(names)}",
     ]
-    body = [f"s_{at}() {{\n: straggler-collector {one.id}\n{one.snippet.strip()}\n}}" for at, one in enumerate(collectors)]
+    body = [
+        f"s_{at}() {{\n: straggler-collector {one.id}\n{one.snippet.strip()}\n}}"
+        for at, one in enumerate(collectors)
+    ]
     return "\n".join([*head, _runner(), *body, "s_main", ""])
+
+
+_RUNNER_STARTS = (
+    "cat",
+    "cksum",
+    "date",
+    "grep",
+    "head",
+    "id",
+    "kill",
+    "mkdir",
+    "printf",
+    "rm",
+    "sleep",
+    "sudo",
+    "wc",
+)
+"""What the runner calls by name: a test holds this to the file."""
 
 
 @cache
