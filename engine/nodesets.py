@@ -61,7 +61,9 @@ def parse_hosts(text: str) -> tuple[HostSpec, ...]:
             seen.add(key)
             found.append(spec)
     if not found:
-        raise UsageError("the host list is empty; write it like --hosts 'user@node[001-016],other' or --hosts @FILE")
+        raise UsageError(
+            "the host list is empty; write it like --hosts 'user@node[001-016],other' or --hosts @FILE"
+        )
     return tuple(found)
 
 
@@ -70,7 +72,8 @@ def node_ids(specs: Iterable[HostSpec]) -> list[str]:
     specs = list(specs)
     many = Counter(spec.host.casefold() for spec in specs)
     return [
-        spec.host if many[spec.host.casefold()] == 1 else f"{_bracketed(spec.host)}:{spec.port or 22}" for spec in specs
+        spec.host if many[spec.host.casefold()] == 1 else f"{_bracketed(spec.host)}:{spec.port or 22}"
+        for spec in specs
     ]
 
 
@@ -98,7 +101,9 @@ def _file_items(name: str) -> Iterator[tuple[str, str]]:
         words = line.split("#", 1)[0].split()
         where = f"{path}, line {number}: "
         if words and words[0].startswith("@"):
-            raise UsageError(f"{where}a host file cannot name another file ({words[0]!r}); write its hosts here")
+            raise UsageError(
+                f"{where}a host file cannot name another file ({words[0]!r}); write its hosts here"
+            )
         for item in _split(words[0]) if words else ():
             yield item, where
 
@@ -108,7 +113,9 @@ def _read(path: Path) -> str:
         with path.open("rb") as file:
             raw = file.read(MOST_BYTES + 1)
     except IsADirectoryError as error:
-        raise UsageError(f"{path} is a directory; --hosts @FILE wants a file with one host per line") from error
+        raise UsageError(
+            f"{path} is a directory; --hosts @FILE wants a file with one host per line"
+        ) from error
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or str(error)
         raise UsageError(f"cannot read the host file {str(path)!r}: {reason}") from error
@@ -134,8 +141,14 @@ def _item(item: str, where: str, room: int) -> Iterator[HostSpec]:
         raise UsageError(f"{where}{item!r}: {user!r} is not a user name; write it like user@node[001-016]:22")
     parts = _WITH_PORT.fullmatch(rest)
     if parts is None:
-        hint = "put an IPv6 address in brackets" if rest.count(":") > 1 else "write it like user@node[001-016]:22"
-        raise UsageError(f"{where}{item!r} is not a host; {hint}" if item else f"{where}a host is missing beside a comma")
+        hint = (
+            "put an IPv6 address in brackets"
+            if rest.count(":") > 1
+            else "write it like user@node[001-016]:22"
+        )
+        raise UsageError(
+            f"{where}{item!r} is not a host; {hint}" if item else f"{where}a host is missing beside a comma"
+        )
     port = _port(parts["port"], item, where)
     for host in _names(parts["name"], item, where, room):
         yield HostSpec(host, user or None, port)
