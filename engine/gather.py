@@ -101,6 +101,10 @@ class _Visit:
 
     async def _with_retries(self) -> None:
         import stamina
+        import stamina.instrumentation
+
+        # It would log each retry to stderr, where a screen is drawn; the events say what the operator needs.
+        stamina.instrumentation.set_on_retry_hooks(())
 
         def transient(error: Exception) -> bool:
             return isinstance(error, TransportError) and error.transient
