@@ -17,7 +17,7 @@ import msgspec
 from straggler.engine.gather import Event
 from straggler.engine.journal_file import ALIVE_SECONDS
 from straggler.engine.model import Node, Window
-from straggler.engine.records import END, EVENTS, META, TAIL, Entry, decode
+from straggler.engine.records import END, META, TAIL, Entry, decode
 from straggler.engine.statedir import fallbacks, state_dir
 
 JOURNAL = "journal.jsonl"
@@ -48,9 +48,7 @@ class Recovered:
     @property
     def events(self) -> Iterator[Event]:
         """The events of the gathering in order; records of other kinds are left out."""
-        for entry in self.records:
-            if isinstance(entry.body, tuple(EVENTS.values())):
-                yield entry.body
+        return (entry.body for entry in self.records if not isinstance(entry.body, Mapping))
 
     @property
     def nodes(self) -> tuple[Node, ...]:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 
 from straggler.engine.errors import TransportError, UsageError
 from straggler.engine.gather import Event
 from straggler.engine.model import Node, Status
-from straggler.engine.records import EVENTS
 from straggler.engine.recovery import Recovered, find_session, list_sessions, recover
 from straggler.engine.script import Script
 from straggler.engine.targets.base import Target
@@ -38,10 +38,9 @@ def replay_session(name: str | Path, state: Path | None = None) -> Recovered:
 
 async def replay(recovered: Recovered, speed: float | None = None) -> AsyncIterator[Event]:
     """The events in order; with `speed`, at the recorded pace times `speed`, else as fast as they are taken."""
-    kinds = tuple(EVENTS.values())
     before: float | None = None
     for at, entry in enumerate(recovered.records):
-        if not isinstance(entry.body, kinds):
+        if isinstance(entry.body, Mapping):
             continue
         if speed and before is not None and entry.at > before:
             await asyncio.sleep(min((entry.at - before) / speed, LONGEST_PAUSE))
@@ -49,6 +48,21 @@ async def replay(recovered: Recovered, speed: float | None = None) -> AsyncItera
             await asyncio.sleep(0)
         before = entry.at
         yield entry.body
+
+
+@dataclass(frozen=True)
+class Replay:
+    """A session to show again. `speed` None: all at once; 1.0: at the pace it was recorded."""
+
+    recovered: Recovered
+    speed: float | None = None
+
+    @property
+    def target(self) -> Target:
+        return replay_target(self.recovered)
+
+    def events(self) -> AsyncIterator[Event]:
+        return replay(self.recovered, self.speed)
 
 
 class NobodyThere:
