@@ -13,12 +13,15 @@ import secrets
 import shutil
 import signal
 import subprocess
+import tempfile
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
+
+from tests.support.fake_tools import FakeTools
 
 T = TypeVar("T")
 SSHD = shutil.which("sshd", path=os.environ.get("PATH", "") + ":/usr/sbin:/sbin")
@@ -40,11 +43,15 @@ def why_not() -> str:
 
 @dataclass
 class Host:
-    """What makes one host itself. `tools` are programs seen there alone; `mounts` is shell run before sshd starts."""
+    """What makes one host itself.
+
+    `tools` records programs that are seen there alone. `mounts` is shell run before sshd starts, `config` lines of its
+    sshd_config; in both, and in `shell`, {home} is the folder of the host's own files.
+    """
 
     name: str
     shell: str = "/bin/bash"
-    tools: Mapping[str, str] = field(default_factory=dict)
+    tools: Callable[[FakeTools], None] | None = None
     mounts: str = ""
     config: str = ""
     bashrc: str = ""
@@ -124,6 +131,13 @@ class Hosts:
         """A command line that runs on the head node, with the client's home."""
         return ["ip", "netns", "exec", self.head, "env", *(f"{key}={value}" for key, value in env.items()), *words]
 
+    def scratch(self, name: str) -> list[str]:
+        """What is left in the host's memory file system by straggler, once its processes had the time to end."""
+        shm = Path(f"/proc/{self.server_pid(name)}/root/dev/shm")
+        with contextlib.suppress(TimeoutError):
+            _until(lambda: not list(shm.glob("straggler.*")), "", 5)
+        return [path.name for path in shm.glob("straggler.*")]
+
     def server_pid(self, name: str) -> int:
         return self._servers[list(self.hosts).index(name)].pid
 
@@ -148,13 +162,13 @@ class Hosts:
         for part in ("root", "bin", "op"):
             (home / part).mkdir(parents=True)
         os.chown(home / "op", 4242, 4242)
-        for name, text in host.tools.items():
-            (home / "bin" / name).write_text(text)
-            (home / "bin" / name).chmod(0o755)
+        if host.tools is not None:
+            host.tools(FakeTools(home / "bin"))
         for user in ("root", "op"):
             (home / user / ".bashrc").write_text(host.bashrc)
+        shell = host.shell.format(home=home)
         (home / "passwd").write_text(
-            f"root:x:0:0:root:/root:{host.shell}\nop:x:4242:4242::/home/op:{host.shell}\n"
+            f"root:x:0:0:root:/root:{shell}\nop:x:4242:4242::/home/op:{shell}\n"
             "sshd:x:105:65534::/run/sshd:/usr/sbin/nologin\nnobody:x:65534:65534::/:/usr/sbin/nologin\n"
         )
         (home / "keys").write_text(self.key.with_suffix(".pub").read_text() if host.accepts else "")
@@ -163,7 +177,7 @@ class Hosts:
         (home / "sshd_config").write_text(
             f"Port 22\nListenAddress {host.address}\nHostKey {self.folder}/host_key\nAuthorizedKeysFile {home}/keys\n"
             "StrictModes no\nPasswordAuthentication no\nKbdInteractiveAuthentication no\nPermitRootLogin prohibit-password\n"
-            f"UsePAM no\nUseDNS no\nPidFile none\nMaxStartups 500:30:1000\nAcceptEnv LANG\n{host.config}\n"
+            f"UsePAM no\nUseDNS no\nPidFile none\nMaxStartups 500:30:1000\nAcceptEnv LANG\n{host.config.format(home=home)}\n"
         )
         (home / "start").write_text(
             f"set -e\nhostname {host.name}\n"
@@ -172,18 +186,17 @@ class Hosts:
             f"mount --bind {home}/root /root\nmount -t tmpfs tmpfs /home\nmkdir /home/op\nmount --bind {home}/op /home/op\n"
             f"mount --bind {home}/passwd /etc/passwd\n"
             f"mount -t overlay overlay -o lowerdir={home}/bin:/usr/local/bin /usr/local/bin\n"
-            f"{host.mounts}\nexec {SSHD} -D -f {home}/sshd_config -E {self.folder}/{host.name}.log\n"
+            f"{host.mounts.format(home=home)}\nexec {SSHD} -D -f {home}/sshd_config -E {self.folder}/{host.name}.log\n"
         )
-        # The folder of this run lies below /tmp, which the host hides: what it needs of it is bound elsewhere first.
-        self._servers.append(
-            subprocess.Popen(
+        with (self.folder / f"{host.name}.start.log").open("wb") as log:
+            server = subprocess.Popen(
                 ["ip", "netns", "exec", namespace, "unshare", "--uts", "--mount", "sh", f"{home}/start"],
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL,
-                stderr=(self.folder / f"{host.name}.start.log").open("wb"),
+                stderr=log,
                 start_new_session=True,
             )
-        )
+        self._servers.append(server)
 
     def _write_client(self) -> None:
         key = (self.folder / "host_key.pub").read_text().split()[:2]
@@ -220,8 +233,8 @@ def _listens(server: subprocess.Popen[bytes]) -> bool:
     return any(words[1].endswith(":0016") and words[3] == "0A" for words in (line.split() for line in lines))
 
 
-def _until(met: Callable[[], bool], what: str) -> None:
-    end = time.monotonic() + START_SECONDS
+def _until(met: Callable[[], bool], what: str, seconds: float = START_SECONDS) -> None:
+    end = time.monotonic() + seconds
     while not met():
         if time.monotonic() > end:
             raise TimeoutError(what)
@@ -229,11 +242,13 @@ def _until(met: Callable[[], bool], what: str) -> None:
 
 
 @contextlib.contextmanager
-def running(folder: Path, hosts: list[Host]) -> Iterator[Hosts]:
-    """The hosts, for as long as the block lasts."""
-    started = Hosts(folder, hosts)
-    try:
-        started.start()
-        yield started
-    finally:
-        started.stop()
+def running(hosts: list[Host]) -> Iterator[Hosts]:
+    """The hosts, for as long as the block lasts. Their files lie outside of /tmp, which every host has for itself."""
+    with tempfile.TemporaryDirectory(prefix="straggler-", dir="/var/tmp") as folder:
+        Path(folder).chmod(0o755)
+        started = Hosts(Path(folder), hosts)
+        try:
+            started.start()
+            yield started
+        finally:
+            started.stop()
