@@ -6,10 +6,11 @@ It gathers, journals, and keeps facts; it judges when asked. Everything a listen
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from enum import Enum
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 from straggler.engine.collectors.base import AnyCollector
 from straggler.engine.gather import Event, NodeEnded, NodeNoise, NodeStarted, gather
@@ -17,11 +18,9 @@ from straggler.engine.judge import Facts, Report, judge
 from straggler.engine.knowledge import Knowledge
 from straggler.engine.model import Node, Observation, Window
 from straggler.engine.script import Request
+from straggler.engine.session import Health, Journal, describe
 from straggler.engine.targets.base import Target
 from straggler.engine.triage import Plan
-
-if TYPE_CHECKING:
-    from straggler.engine.session import Journal
 
 
 class NodeState(Enum):
@@ -57,6 +56,7 @@ class Diagnosis:
     listeners: list[Callable[[Event], None]] = field(default_factory=list)
     started: float = field(default_factory=time.time)
     ended: float | None = None
+    saved: Health | None = None
     _since: dict[str, float] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -104,6 +104,16 @@ class Diagnosis:
             self.noise[event.node] = event.text
         for listener in self.listeners:
             listener(event)
+
+    @contextmanager
+    def journaled(self, state: Path | None) -> Iterator[Journal]:
+        """Record the session in `state`; on leaving, everything is on disk or `saved` says why not."""
+        about = describe(self.target, self.plan.symptom, self.window, sudo=self.sudo)
+        self.journal = Journal.create(about, state)
+        try:
+            yield self.journal
+        finally:
+            self.saved = self.journal.close()
 
     def report(self) -> Report:
         """Judge what is there now. Nodes that have not answered yet are not judged, only counted."""

@@ -38,6 +38,7 @@ SILENT = frozenset({Status.UNREACHABLE, Status.TIMED_OUT, Status.TRUNCATED, Stat
 class Report:
     """What a set of observations amounts to. `levels`: the worst level per node, UNKNOWN when nothing was read.
 
+    `waiting`: nodes that owe a reading: not answered yet, or the session ended before they did.
     `coverage`: percent of the readings the rules wanted that could be had; what does not apply to a node is not wanted.
     """
 
@@ -47,6 +48,7 @@ class Report:
     nodes_read: int
     nodes_total: int
     coverage: float
+    waiting: tuple[str, ...] = ()
 
 
 def facts_of(seen: Observation) -> object:
@@ -104,8 +106,14 @@ def _ask(rule: Rule, view: NodeView) -> Iterable[Verdict]:
         facts = view.facts[one.id]
         if isinstance(facts, Unread):
             level = Level.INFO if facts.status is Status.NOT_APPLICABLE else Level.UNKNOWN
-            return [Verdict(rule.unknown, level, f"{one.id} not read: {facts.status.value}", facts.why, confidence=1.0)]
-    absent = {one.id: Unread(Status.NOT_VISIBLE, "not asked") for one in rule.uses if one.id not in view.facts}
+            return [
+                Verdict(
+                    rule.unknown, level, f"{one.id} not read: {facts.status.value}", facts.why, confidence=1.0
+                )
+            ]
+    absent = {
+        one.id: Unread(Status.NOT_VISIBLE, "not asked") for one in rule.uses if one.id not in view.facts
+    }
     if absent:
         view = NodeView(view.node, {**view.facts, **absent}, view.seen, view.known, view.window)
     return rule.judge(view)
@@ -120,7 +128,9 @@ def _finding(
     for node, verdict, _ in group:
         by_detail[verdict.detail].append(node.id)
     evidence = [
-        Evidence(f"{node.id}: {rule.reads[0].id if rule.reads else rule.id}", line) for node, verdict, rule in group for line in verdict.evidence
+        Evidence(f"{node.id}: {rule.reads[0].id if rule.reads else rule.id}", line)
+        for node, verdict, rule in group
+        for line in verdict.evidence
     ]
     worst = min((v.priority for _, v, _ in group if v.priority), default=kind.priority)
     first = group[0][1]
@@ -146,7 +156,9 @@ def _finding(
 
 def _report(nodes: Sequence[Node], findings: list[Finding], facts: Facts, rules: Sequence[Rule]) -> Report:
     levels = dict.fromkeys((node.id for node in nodes), Level.UNKNOWN)
-    read = {node.id for node in nodes if any(o.status is Status.OK for o in facts.seen.get(node.id, {}).values())}
+    read = {
+        node.id for node in nodes if any(o.status is Status.OK for o in facts.seen.get(node.id, {}).values())
+    }
     for name in read:
         levels[name] = Level.PASS
     for finding in findings:
@@ -155,8 +167,16 @@ def _report(nodes: Sequence[Node], findings: list[Finding], facts: Facts, rules:
                 if finding.level.rank < levels[name].rank or levels[name] is Level.UNKNOWN:
                     levels[name] = finding.level
     order = sorted(findings, key=lambda f: (f.level.rank, f.priority or "P9", -f.confidence, f.id, f.title))
+    wanted = {one.id for rule in rules for one in rule.reads}
+    waiting = tuple(node.id for node in nodes if not wanted <= facts.facts.get(node.id, {}).keys())
     return Report(
-        tuple(order), uncovered(nodes, facts, rules), levels, len(read), len(nodes), _coverage(nodes, facts, rules)
+        findings=tuple(order),
+        uncovered=uncovered(nodes, facts, rules),
+        levels=levels,
+        nodes_read=len(read),
+        nodes_total=len(nodes),
+        coverage=_coverage(nodes, facts, rules),
+        waiting=waiting,
     )
 
 

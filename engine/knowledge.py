@@ -190,10 +190,16 @@ def _read_theirs(path: Path, kind: type[T]) -> dict[str, T]:
 
 def _check_bound(path: Path, name: str, theirs: Threshold, ours: Threshold) -> None:
     if isinstance(theirs.value, str) is not isinstance(ours.value, str):
-        raise KnowledgeError(f"{path}: {name} must be a {'word' if isinstance(ours.value, str) else 'number'}")
+        raise KnowledgeError(
+            f"{path}: {name} must be a {'word' if isinstance(ours.value, str) else 'number'}"
+        )
     if theirs.unit != ours.unit:
         raise KnowledgeError(f"{path}: {name} is in {ours.unit}, not in {theirs.unit}")
     if isinstance(theirs.value, str):
         return
-    if (ours.low is not None and theirs.value < ours.low) or (ours.high is not None and theirs.value > ours.high):
-        raise KnowledgeError(f"{path}: {name} = {theirs.value} is outside {ours.low}..{ours.high} {ours.unit}")
+    if (ours.low is not None and theirs.value < ours.low) or (
+        ours.high is not None and theirs.value > ours.high
+    ):
+        raise KnowledgeError(
+            f"{path}: {name} = {theirs.value} is outside {ours.low}..{ours.high} {ours.unit}"
+        )

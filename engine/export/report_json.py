@@ -31,6 +31,7 @@ def document(diagnosis: Diagnosis, report: Report) -> dict[str, Any]:
             "nodes_total": report.nodes_total,
             "nodes_read": report.nodes_read,
             "percent": round(report.coverage, 1),
+            "waiting": list(report.waiting),
             "unknown": [
                 {
                     "collector": one.collector,

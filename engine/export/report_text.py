@@ -29,7 +29,9 @@ def render(diagnosis: Diagnosis, report: Report, *, ascii_only: bool = False) ->
     return text.translate(_ASCII) if ascii_only else text
 
 
-_ASCII = str.maketrans({"·": "|", "…": "~", "°": " ", "–": "-", "—": "-", "→": ">", "§": "S", "≥": ">", "×": "x", "’": "'"})
+_ASCII = str.maketrans(
+    {"·": "|", "…": "~", "°": " ", "–": "-", "—": "-", "→": ">", "§": "S", "≥": ">", "×": "x", "’": "'"}
+)
 
 
 def _head(diagnosis: Diagnosis, report: Report) -> Iterator[str]:
@@ -58,7 +60,9 @@ def _fault(one: Finding) -> Iterator[str]:
     route = f" (AWS: {one.route})" if one.route else ""
     yield f"  Remedy: {one.reference}{route}"
     for command in one.commands:
-        yield from _command(command.command, command.preconditions, command.blast_radius, command.undo, command.note)
+        yield from _command(
+            command.command, command.preconditions, command.blast_radius, command.undo, command.note
+        )
 
 
 def _command(command: str, preconditions: str, blast_radius: str, undo: str, note: str) -> Iterator[str]:
@@ -75,12 +79,21 @@ def _command(command: str, preconditions: str, blast_radius: str, undo: str, not
 
 
 def _rest(report: Report) -> Iterator[str]:
+    if report.waiting:
+        yield from _wrapped("Not answered when this ended: ", safe(fold(report.waiting)))
+        yield ""
     if report.uncovered:
         yield "Not covered (nothing is known of these; it is not the same as fine):"
         yield from uncovered_lines(report.uncovered)
         yield ""
-    other = [one for one in report.findings if one.level is Level.UNKNOWN and not one.title.endswith("not read")]
-    for level, heading in ((Level.UNKNOWN, "Could not be decided:"), (Level.INFO, "To know:"), (Level.PASS, "Passed:")):
+    other = [
+        one for one in report.findings if one.level is Level.UNKNOWN and not one.title.endswith("not read")
+    ]
+    for level, heading in (
+        (Level.UNKNOWN, "Could not be decided:"),
+        (Level.INFO, "To know:"),
+        (Level.PASS, "Passed:"),
+    ):
         group = [one for one in (other if level is Level.UNKNOWN else report.findings) if one.level is level]
         if not group:
             continue
@@ -101,7 +114,9 @@ def uncovered_lines(uncovered: Iterable[Uncovered]) -> Iterator[str]:
     for (status, reason, subjects), collectors in groups.items():
         count = f"{len(collectors)} reading{'s' if len(collectors) != 1 else ''}"
         why = status if reason == status else f"{status}: {safe(reason)}"
-        yield from _wrapped("  ", f"{count} on {safe(fold(subjects))}: {why} ({', '.join(sorted(collectors))})")
+        yield from _wrapped(
+            "  ", f"{count} on {safe(fold(subjects))}: {why} ({', '.join(sorted(collectors))})"
+        )
 
 
 def _wrapped(lead: str, text: str) -> Iterator[str]:

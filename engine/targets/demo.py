@@ -44,5 +44,7 @@ def _node(sim: SimNode) -> Node:
         names=(instance_id, address),
         group="workers",
         instance_type=sim.instance_type,
-        placement=Placement(az=sim.az, layers=("nn-1", f"nn-2-{(sim.number - 1) // 64}", f"nn-3-{(sim.number - 1) // 16}")),
+        placement=Placement(
+            az=sim.az, layers=("nn-1", f"nn-2-{(sim.number - 1) // 64}", f"nn-3-{(sim.number - 1) // 16}")
+        ),
     )

@@ -23,7 +23,9 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     options.add_common(parser)
     out = parser.add_argument_group("output")
     out.add_argument("--format", choices=("text", "json"), default="text")
-    out.add_argument("--fail-on", choices=("P0", "P1", "P2"), help="exit 3 when a WARN or FAIL is this urgent or more")
+    out.add_argument(
+        "--fail-on", choices=("P0", "P1", "P2"), help="exit 3 when a WARN or FAIL is this urgent or more"
+    )
     out.add_argument("--require-coverage", type=_percent, metavar="PCT", help="exit 3 when less was readable")
     out.add_argument("--ascii", action="store_true", help="only ASCII in the text report")
 
@@ -69,7 +71,7 @@ async def _gather(diagnosis: Diagnosis, state: Path | None) -> None:
             await diagnosis.settle()
         finally:
             await diagnosis.close()
-    if not diagnosis.saved.saved:
+    if diagnosis.saved is not None and not diagnosis.saved.saved:
         print(f"straggler: this session is NOT SAVED: {diagnosis.saved.why}", file=sys.stderr)
 
 
@@ -78,7 +80,7 @@ def conclude(diagnosis: Diagnosis, args: argparse.Namespace) -> int:
     from straggler.engine.export import report_json, report_text
     from straggler.engine.model import Priority
 
-    report = diagnosis.full_report(options.config_dir())
+    report = diagnosis.report()
     if args.format == "json":
         sys.stdout.write(report_json.render(diagnosis, report))
     else:
@@ -86,7 +88,9 @@ def conclude(diagnosis: Diagnosis, args: argparse.Namespace) -> int:
     sys.stdout.flush()
     if report.nodes_total and not report.nodes_read:
         raise FatalError(_nothing_read(report))
-    if args.fail_on and any(f.level.is_fault and (f.priority or Priority.P2) <= args.fail_on for f in report.findings):
+    if args.fail_on and any(
+        f.level.is_fault and (f.priority or Priority.P2) <= args.fail_on for f in report.findings
+    ):
         return 3
     if args.require_coverage is not None and report.coverage < args.require_coverage:
         return 3
@@ -95,4 +99,6 @@ def conclude(diagnosis: Diagnosis, args: argparse.Namespace) -> int:
 
 def _nothing_read(report: Report) -> str:
     reasons = sorted(report.uncovered, key=lambda one: -len(one.subjects))
-    return f"nothing could be read from any of {report.nodes_total} nodes: " + (reasons[0].reason if reasons else "no answer")
+    return f"nothing could be read from any of {report.nodes_total} nodes: " + (
+        reasons[0].reason if reasons else "no answer"
+    )

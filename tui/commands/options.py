@@ -21,17 +21,27 @@ def add_target(parser: argparse.ArgumentParser) -> None:
     which.add_argument("--hosts", metavar="HOSTS", help="by SSH: 'user@node[001-016]:22,...' or @FILE")
     which.add_argument("--local", action="store_true", help="this machine")
     which.add_argument(
-        "--demo", nargs="?", const="", metavar="SCENARIO", help="the built-in simulated cluster (see straggler --help)"
+        "--demo",
+        nargs="?",
+        const="",
+        metavar="SCENARIO",
+        help="the built-in simulated cluster (see straggler --help)",
     )
-    group.add_argument("--demo-nodes", type=_count, default=None, metavar="N", help="how many simulated nodes")
+    group.add_argument(
+        "--demo-nodes", type=_count, default=None, metavar="N", help="how many simulated nodes"
+    )
     group.add_argument("--seed", type=int, default=0, metavar="N", help="same seed, same demo (default 0)")
 
 
 def add_common(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group("what and how")
-    group.add_argument("--symptom", metavar="ID", help="what hurts; decides what is read (default: everything)")
+    group.add_argument(
+        "--symptom", metavar="ID", help="what hurts; decides what is read (default: everything)"
+    )
     group.add_argument("--error", metavar="TEXT", help="the exact error; it finds its symptom")
-    group.add_argument("--since", metavar="T", help="start of the time of interest: 2h, 3d, 2026-11-30T03:12Z (2h)")
+    group.add_argument(
+        "--since", metavar="T", help="start of the time of interest: 2h, 3d, 2026-11-30T03:12Z (2h)"
+    )
     group.add_argument("--until", metavar="T", help="end of it (now)")
     group.add_argument("--sudo", action="store_true", help="on the nodes, use sudo -n for what needs root")
     add_state(parser)
