@@ -109,7 +109,8 @@ class SshTransport:
 
     async def _converse(self, reply: Reply, script: Script) -> AsyncIterator[bytes]:
         reply.send(script.body)
-        hello, done = f"@@straggler {script.nonce} ".encode(), f"@@straggler {script.nonce} done".encode()
+        hello = script.nonce.encode()
+        done = hello + b" done"
         head, tail, begun = b"", b"", False
         while data := await reply.read():
             window = tail + data

@@ -24,8 +24,6 @@ CONNECT_SECONDS = 12
 """From the first packet to the end of login, unless ConnectTimeout in ssh config says less or (up to 18 s) more."""
 
 MOST_SECONDS = 18
-DEEPEST = 5
-"""Jump hosts in a row."""
 
 RESOLVERS = 16
 
@@ -50,14 +48,14 @@ class Dialer:
     def way(self, spec: HostSpec) -> Way:
         return Way(spec.host, spec.host, spec.port or 22, spec.user or self._me)
 
-    async def open(self, spec: HostSpec, depth: int = 0) -> asyncssh.SSHClientConnection:
+    async def open(self, spec: HostSpec, via: tuple[HostSpec, ...] = ()) -> asyncssh.SSHClientConnection:
         """Raises TransportError, whatever went wrong."""
         way = self.way(spec)
         try:
             config = await self._config(spec)
             way = self._way(spec, config)
             async with timeout(_seconds(config)):
-                return await self._connect(spec, config, way, depth)
+                return await self._connect(spec, config, way, via)
         except (asyncssh.Error, OSError, ValueError, asyncio.TimeoutError, TimeoutError) as error:
             raise explain(error, way) from error
 
@@ -97,7 +95,7 @@ class Dialer:
         return [path.expanduser() for path in DEFAULT_KEYS]
 
     async def _connect(
-        self, spec: HostSpec, config: asyncssh.SSHClientConnectionOptions, way: Way, depth: int
+        self, spec: HostSpec, config: asyncssh.SSHClientConnectionOptions, way: Way, via: tuple[HostSpec, ...]
     ) -> asyncssh.SSHClientConnection:
         known = self._known.of(_known_files(config))
         alias = config.host_key_alias or config.host
@@ -127,7 +125,7 @@ class Dialer:
                 config.encryption_algs, FAST["encryption_algs"]
             )
         if config.tunnel:
-            options["tunnel"] = await self._jump(str(config.tunnel), depth)
+            options["tunnel"] = await self._jump(str(config.tunnel), via)
         elif (
             not config.proxy_command
             and not config.canonicalize_hostname
@@ -181,20 +179,20 @@ class Dialer:
                 return sock
         raise last
 
-    async def _jump(self, chain: str, depth: int) -> asyncssh.SSHClientConnection:
+    async def _jump(self, chain: str, via: tuple[HostSpec, ...]) -> asyncssh.SSHClientConnection:
         """The last hop of `[user@]host[:port],...`; one connection per jump host serves all nodes behind it."""
-        if depth >= DEEPEST:
-            raise TransportError(
-                Status.DENIED, f"ProxyJump goes round in circles ({chain}); mend the ssh config"
-            )
         connection = None
         for hop in chain.split(","):
             spec = _hop(hop)
+            if spec in via:
+                raise TransportError(
+                    Status.DENIED, f"ProxyJump goes round in circles at {spec.host}; mend the ssh config"
+                )
             task = self._jumps.get(spec)
             if task is None or (
                 task.done() and (task.cancelled() or task.exception() or task.result().is_closed())
             ):
-                task = asyncio.get_running_loop().create_task(self.open(spec, depth + 1))
+                task = asyncio.get_running_loop().create_task(self.open(spec, (*via, spec)))
                 self._jumps[spec] = task
             try:
                 connection = await asyncio.shield(task)
