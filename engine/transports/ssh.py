@@ -9,7 +9,7 @@ import asyncio
 import contextlib
 import logging
 import resource
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping
 from dataclasses import dataclass, field
 
 import asyncssh
@@ -60,8 +60,9 @@ class SshTransport:
         try:
             reply = await self._start(line, self._specs[node.id])
             try:
-                async for data in self._converse(reply, script):
-                    yield data
+                async with contextlib.aclosing(self._converse(reply, script)) as stream:
+                    async for data in stream:
+                        yield data
             finally:
                 reply.end()
         finally:
@@ -107,7 +108,7 @@ class SshTransport:
         except (asyncssh.Error, OSError) as error:
             raise explain(error, self._dialer.way(spec)) from error
 
-    async def _converse(self, reply: Reply, script: Script) -> AsyncIterator[bytes]:
+    async def _converse(self, reply: Reply, script: Script) -> AsyncGenerator[bytes, None]:
         reply.send(script.body)
         hello = script.nonce.encode()
         done = hello + b" done"

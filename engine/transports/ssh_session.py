@@ -26,7 +26,7 @@ class Reply(asyncssh.SSHClientSession[bytes]):
         self.done = False
         self._chunks: deque[bytes] = deque()
         self._size = 0
-        self._paused = self._ended = False
+        self._paused = self._ended = self._closed = False
         self._wake = asyncio.Event()
         self._channel: asyncssh.SSHClientChannel[bytes] | None = None
         self._grace: asyncio.TimerHandle | None = None
@@ -58,7 +58,7 @@ class Reply(asyncssh.SSHClientSession[bytes]):
         self._grace = asyncio.get_running_loop().call_later(GRACE_SECONDS, self._finish)
 
     def connection_lost(self, exc: Exception | None) -> None:
-        self.lost = exc
+        self.lost, self._closed = exc, True
         self._finish()
 
     def send(self, body: bytes) -> None:
@@ -86,7 +86,7 @@ class Reply(asyncssh.SSHClientSession[bytes]):
         """Stop listening. A script that has not said it is done is told to end: it cleans up behind itself."""
         if self._grace is not None:
             self._grace.cancel()
-        if self._channel is None or self._channel.is_closing():
+        if self._channel is None or self._closed:
             return
         with contextlib.suppress(OSError):
             if not self.done and self.exit_status is None:
