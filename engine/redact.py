@@ -27,6 +27,9 @@ ROUNDS = 6
 """Passes until nothing changes: taking out one secret can lay bare the start of its neighbour."""
 
 _WIDE = re.compile(r"[A-Za-z0-9+/=]{16,}")
+_TAIL = re.compile(r"(?:\\n|\s)*[A-Za-z0-9+/=]+")
+_BETWEEN = " \t\r\n\\\"'"
+"""What may stand between two lines of a key besides its headers."""
 
 
 def redact(text: str) -> str:
@@ -97,12 +100,11 @@ def _pass(text: str) -> str:
 
 def _replacer(pattern: Pattern) -> Callable[[re.Match[str]], str]:
     def replace(found: re.Match[str]) -> str:
-        name, value = pattern.value(found)
-        if value is None:
+        span = pattern.span(found)
+        if span is None:
             return found[0]
-        whole, (start, end) = found[0], found.span(name)
-        start, end = start - found.start(), end - found.start()
-        return f"{whole[:start]}[redacted:{pattern.kind}]{whole[start + len(value) : end]}{whole[end:]}"
+        start, end = span[0] - found.start(), span[1] - found.start()
+        return f"{found[0][:start]}[redacted:{pattern.kind}]{found[0][end:]}"
 
     return replace
 
@@ -119,42 +121,37 @@ def _without_keys(text: str) -> str:
 
 
 def _key_spans(text: str) -> Iterator[tuple[int, int]]:
-    begun: re.Match[str] | None = None
-    for mark in PEM_MARK.finditer(text):
+    marks = list(PEM_MARK.finditer(text))
+    for at, mark in enumerate(marks):
+        before = marks[at - 1] if at else None
+        after = marks[at + 1] if at + 1 < len(marks) else None
         if mark[1] == "BEGIN":
-            if begun is not None:
-                yield begun.start(), _after(text, begun.end())
-            begun = mark
-        elif begun is not None and mark.start() - begun.end() <= PEM_REACH:
-            yield begun.start(), mark.end()
-            begun = None
+            upto = after.start() if after else len(text)
+            whole = after is not None and after[1] == "END" and upto - mark.end() <= PEM_REACH
+            yield mark.start(), after.end() if whole and after else _after(text, mark.end(), upto)
         else:
-            if begun is not None:
-                yield begun.start(), _after(text, begun.end())
-                begun = None
-            yield _before(text, mark.start()), mark.end()
-    if begun is not None:
-        yield begun.start(), _after(text, begun.end())
+            yield _before(text, before.end() if before else 0, mark.start()), mark.end()
 
 
-def _after(text: str, at: int) -> int:
+def _after(text: str, at: int, upto: int) -> int:
     """The end of the base64 that follows a BEGIN whose END was cut off."""
-    piece = text[at : at + PEM_REACH]
+    piece = text[at : min(upto, at + PEM_REACH)]
     end = 0
     for run in _WIDE.finditer(piece):
-        if len(piece[end : run.start()].strip(" \t\r\n\\nr\"'")) > 60:
+        if len(piece[end : run.start()].strip(_BETWEEN)) > 60:
             break
         end = run.end()
-    tail = re.compile(r"(?:\\n|\s)*[A-Za-z0-9+/=]+").match(piece, end) if end else None
+    tail = _TAIL.match(piece, end) if end else None
     return at + (tail.end() if tail else end)
 
 
-def _before(text: str, at: int) -> int:
+def _before(text: str, floor: int, at: int) -> int:
     """The start of the base64 lines that precede an END whose BEGIN was cut off."""
-    start = at
-    floor = max(0, at - PEM_REACH)
-    for run in reversed(list(_WIDE.finditer(text[floor:at]))):
-        if len(text[floor + run.end() : start].strip(" \t\r\n\\nr\"'")) > 15:
+    floor = max(floor, at - PEM_REACH)
+    piece = text[floor:at]
+    start = len(piece)
+    for run in reversed(list(_WIDE.finditer(piece))):
+        if len(piece[run.end() : start].strip(_BETWEEN)) > 15:
             break
-        start = floor + run.start()
-    return start
+        start = run.start()
+    return floor + start

@@ -18,39 +18,40 @@ PEM_REACH = 32 * 1024
 
 @dataclass(frozen=True)
 class Pattern:
-    """`words`: lower-case, one of them is in every match. Group `v` (or `q`, in quotes) is what goes."""
+    """`words`: lower-case, one of them is in every match. The named group that matched is what goes; `v` stands bare."""
 
     kind: str
     words: tuple[str, ...]
     regex: re.Pattern[str]
     plain: re.Pattern[str] | None = None
 
-    def value(self, found: re.Match[str]) -> tuple[str, str | None]:
-        """The group and the secret in it; None where what stands there is no secret (a placeholder, a mark of ours)."""
-        name = "q" if "q" in found.re.groupindex and found["q"] is not None else "v"
+    def span(self, found: re.Match[str]) -> tuple[int, int] | None:
+        """Where the secret stands; None where what stands there is none (a placeholder, a mark of ours)."""
+        name = next(one for one in found.re.groupindex if found[one] is not None)
+        start, end = found.span(name)
         value = found[name]
         if name == "v":
-            value = _unclosed(value)
+            value = _trimmed(value)
+            end = start + len(value)
         if not value or MARK.fullmatch(value) or (self.plain is not None and self.plain.fullmatch(value)):
-            return name, None
-        return name, value
+            return None
+        return start, end
 
 
-def _unclosed(value: str) -> str:
+def _trimmed(value: str) -> str:
     """The value without the brackets and stops that belong to the text around it; a mark of ours keeps its own."""
-    if MARK.fullmatch(value):
-        return value
-    return value.rstrip(")]}>.,;:") or value
+    marked = max((found.end() for found in MARK.finditer(value)), default=0)
+    return value[:marked] + value[marked:].rstrip(")]}>.,;:") or value
 
 
 # A token starts where no token goes on: after another character, an escaped line end, or a percent escape.
 _B = r"(?:(?<![A-Za-z0-9_-])|(?<=\\[nrt])|(?<=%[0-9A-Fa-f]{2}))"
 
-# A value: in quotes (escaped ones too) up to the closing quote, or up to a blank or the next `name=`.
-_QUOTED = r'(?:\\{0,3}"(?P<q>(?:[^"\\\r\n]|\\(?!")[^\r\n]|\\"(?=[^\s,:}\]]))*)|\'(?P<q2>[^\'\r\n]*))'
+# A value: between quotes (in JSON inside JSON: between escaped ones), or up to a blank or the next `name=`.
 _BARE = r"""(?:[^\s"'\\&,;\x00]|\\(?![nrt"'])|[&,;](?![\w.-]{0,64}=|\s|$)|["'](?=\w))+"""
 _VALUE = (
-    r"""(?:\\{0,3}["'](?P<q>(?:(?<=")(?:[^"\\\r\n]|\\[^"\r\n])+|(?<=')[^'\r\n]+))(?=\\{0,3}["'])|(?P<v>"""
+    r"""(?:\\{1,3}["'](?P<e>[^"'\\\r\n]+(?:\\(?!\\{0,2}["'])[^"'\\\r\n]*)*)(?=\\{1,3}["'])"""
+    r"""|"(?P<d>(?:[^"\\\r\n]|\\[^\r\n])+)(?=")|'(?P<s>(?:[^'\\\r\n]|\\[^\r\n])+)(?=')|(?P<v>"""
     + _BARE
     + r"))"
 )
@@ -131,8 +132,14 @@ PATTERNS: tuple[Pattern, ...] = (
     _after(
         "authorization",
         ("authorization",),
-        rf"authorization(?:{_SEP})[\"']?(?:(?:bearer|basic|token|digest|negotiate|splunk)[ \t]+)?",
-        r"(?P<v>(?!AWS4-HMAC)(?!(?:bearer|basic|token|digest|negotiate|splunk)[ \t])[^\s\"'\\,;]+)",
+        rf"authorization{_SEP}[\"']?(?:bearer|basic|token|digest|negotiate|splunk)[ \t]{{1,16}}",
+        r"(?P<v>[^\s\"'\\,;]+)",
+    ),
+    _after(
+        "authorization",
+        ("authorization",),
+        rf"authorization{_SEP}[\"']?(?!AWS4-HMAC)(?=\S{{0,64}}[0-9]|\S{{20}})",
+        r"(?P<v>[^\s\"'\\,;]+)",
     ),
     _after(
         "authorization",
@@ -141,9 +148,27 @@ PATTERNS: tuple[Pattern, ...] = (
         r"(?P<v>(?=[^\s\"']{0,64}[0-9])[A-Za-z0-9._~+/=-]{16,})",
     ),
     _after("cookie", ("cookie:",), r"cookie:[ \t]{0,8}", r"(?P<v>[^\s\"'\\][^\r\n\"'\\]*)"),
-    _token("github-token", ("gh", "github_pat_"), r"gh[pousr]_[A-Za-z0-9]{20,}|github_pat_[A-Za-z0-9_]{20,}"),
     _token(
-        "gitlab-token", ("gl",), r"gl(?:pat|ptt|dt|rt|cbt|ft|soat|agent|imt|oas|ffct)-[A-Za-z0-9_.-]{16,}"
+        "github-token",
+        ("ghp_", "gho_", "ghu_", "ghs_", "ghr_", "github_pat_"),
+        r"gh[pousr]_[A-Za-z0-9]{20,}|github_pat_[A-Za-z0-9_]{20,}",
+    ),
+    _token(
+        "gitlab-token",
+        (
+            "glpat-",
+            "glptt-",
+            "gldt-",
+            "glrt-",
+            "glcbt-",
+            "glft-",
+            "glsoat-",
+            "glagent-",
+            "glimt-",
+            "gloas-",
+            "glffct-",
+        ),
+        r"gl(?:pat|ptt|dt|rt|cbt|ft|soat|agent|imt|oas|ffct)-[A-Za-z0-9_.-]{16,}",
     ),
     _token("huggingface-token", ("hf_", "api_org_"), r"(?:hf|api_org)_[A-Za-z0-9]{20,}"),
     _token("slack-token", ("xox", "xapp-"), r"(?:xox[a-z]|xapp)-[A-Za-z0-9-]{10,}"),
@@ -179,10 +204,10 @@ PATTERNS: tuple[Pattern, ...] = (
     _after(
         "url-password",
         ("://",),
-        r"://[^\s/:@\"'<>]{0,256}:",
+        r"://[^\s/:@\"'<>\[]{0,256}:",
         r"(?P<v>[^\s/\"'<>]{1,512})(?=@[^\s@/]|@$)",
     ),
-    _after("url-password", ("://",), r"://(?=[^\s/:@\"'<>]{24,512}@)", r"(?P<v>[^\s/:@\"'<>]{24,512})(?=@)"),
+    _after("url-password", ("://",), r"://", r"(?P<v>[^\s/:@\"'<>\[]{24,512})(?=@)"),
     _after("password", ("login",), r"login\s{1,40}\S{1,256}\s{1,40}password\s{1,40}", r"(?P<v>\S+)"),
     _after("password", ("sshpass",), r"sshpass\s{1,16}-p\s{0,16}"),
     _after("password", ("ipmitool",), r"ipmitool\s[^\n]{0,200}?\s-P\s{1,16}"),

@@ -162,9 +162,9 @@ class Journal:
             )
         if troubles:
             troubles.append(f"saved in {self._file.state} instead")
-        if self._lost:
-            troubles.append(f"{self._lost} records were lost before that")
-        return Health(not self._lost, self._file.path, "; ".join(troubles), self._lost)
+        if unsaved:
+            troubles.append(f"{unsaved} records are in no file")
+        return Health(not unsaved, self._file.path, "; ".join(troubles), unsaved)
 
     def append(self, record: Record, then: Callable[[], None] | None = None) -> None:
         """Take a record; returns at once. `then` is called on the event loop after the record was written, in order, and
@@ -173,9 +173,9 @@ class Journal:
         self._loop = loop
         self._number += 1
         item = Item(self._number, record, time.time(), then, _size(record))
-        if self._file is not None and self._file.dead:
+        if self._file is not None and self._file.dead and not self._closed:
             self._failed(self._file, self._file.why)
-        if self._file is None:
+        if self._file is None or self._closed:
             self._keep(item)
             self._hand_on([item])
             if self._retry is None and not self._closed:
