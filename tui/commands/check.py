@@ -77,10 +77,13 @@ async def _gather(diagnosis: Diagnosis, state: Path | None) -> None:
 
 def conclude(diagnosis: Diagnosis, args: argparse.Namespace) -> int:
     """Print the report and say by the exit status what was asked for."""
+    from straggler.engine import sections
     from straggler.engine.export import report_json, report_text
     from straggler.engine.model import Priority
 
-    report = diagnosis.report()
+    report = sections.Sections.load(options.config_dir()).with_commands(
+        diagnosis.report(), diagnosis.nodes, diagnosis.known
+    )
     if args.format == "json":
         sys.stdout.write(report_json.render(diagnosis, report))
     else:
