@@ -117,7 +117,12 @@ class Diagnosis:
 
     def report(self) -> Report:
         """Judge what is there now. Nodes that have not answered yet are not judged, only counted."""
-        return judge(self.nodes, self.facts.copy(), self.plan.rules, self.known, self.window)
+        return self.judging()()
+
+    def judging(self) -> Callable[[], Report]:
+        """`report` for another thread: called on the event loop, it fixes what is judged; its result does the work."""
+        facts = self.facts.copy()
+        return lambda: judge(self.nodes, facts, self.plan.rules, self.known, self.window)
 
     @property
     def progress(self) -> Progress:

@@ -32,3 +32,4 @@ class Start:
     low_bandwidth: bool = False
     replay: Replay | None = None
     clock: Callable[[], float] = time.time
+    theme: str = "straggler-dark"

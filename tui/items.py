@@ -1,0 +1,203 @@
+"""The findings list as data: faults worst first, what is undecided, what was not covered, then the good news, folded."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+
+from straggler.engine.model import Finding, Level, Uncovered
+from straggler.engine.nodesets import fold
+from straggler.engine.safetext import SafeText, safe
+from straggler.tui import glyphs
+from straggler.tui.panes.lines import Piece
+
+Lines = tuple[tuple[Piece, ...], ...]
+
+DETAILS = 3
+"""Lines of detail below a title; the rest is in the remedy pane."""
+
+INDENT = " " * 11
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    """One entry. `key` stays the same while the entry means the same; `opens` names the group that Enter unfolds."""
+
+    key: tuple[str, ...]
+    lines: Lines
+    tail: tuple[Piece, ...] = ()
+    finding: Finding | None = None
+    opens: str = ""
+    lands: bool = True
+    haystack: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Recheck:
+    """A finding that was read again. `after` None: it is gone. `at`: UTC time of day."""
+
+    before: Finding
+    after: Finding | None
+    at: str
+
+
+@dataclass(frozen=True, slots=True)
+class Board:
+    """All the findings pane shows. `acknowledged`: ids of findings somebody has taken note of, and until when."""
+
+    findings: tuple[Finding, ...] = ()
+    uncovered: tuple[Uncovered, ...] = ()
+    read: int = 0
+    total: int = 0
+    running: bool = True
+    acknowledged: Mapping[tuple[str, ...], str] = field(default_factory=dict)
+    rechecks: tuple[Recheck, ...] = ()
+
+
+def key_of(one: Finding) -> tuple[str, ...]:
+    return (one.id, one.level.value, one.title)
+
+
+def items(board: Board, opened: Collection[str]) -> Iterator[Item]:
+    """Everything in the order of how much it matters now."""
+    loud = [one for one in board.findings if key_of(one) not in board.acknowledged]
+    faults = [one for one in loud if one.level.is_fault]
+    yield from (_recheck(one) for one in board.rechecks)
+    if not faults:
+        yield _nothing(board)
+    yield from (finding_item(one) for one in faults)
+    yield from (finding_item(one) for one in loud if is_undecided(one))
+    if board.uncovered:
+        yield heading("not covered: nothing is known of these, which is not the same as fine")
+        yield from gaps(board.uncovered, opened)
+    quiet = [one for one in board.findings if key_of(one) in board.acknowledged]
+    good = [
+        ("to know", "info", [one for one in loud if one.level is Level.INFO]),
+        ("passed", "pass", [one for one in loud if one.level is Level.PASS]),
+        ("acknowledged", "acknowledged", quiet),
+    ]
+    if any(group for _, _, group in good):
+        yield heading("")
+    for word, name, group in good:
+        if group:
+            yield from _group(word, name, group, name in opened, board.acknowledged)
+
+
+def is_undecided(one: Finding) -> bool:
+    """UNKNOWN for another reason than an unread collector: those stand under `not covered`."""
+    return one.level is Level.UNKNOWN and " not read: " not in one.title
+
+
+def heading(text: str) -> Item:
+    lines: Lines = (((f"{glyphs.BAR_REST * 2} {text} ", "quiet"),),) if text else (((" ", ""),),)
+    return Item(("heading", text), lines, lands=False)
+
+
+def _nothing(board: Board) -> Item:
+    if board.running and board.read < board.total:
+        text = (f"no fault so far; {board.read} of {board.total} nodes read", "quiet")
+    elif board.read:
+        text = (f"{glyphs.OK.glyph} no fault was found in what could be read", "ok")
+    else:
+        text = (f"{glyphs.UNKNOWN.glyph} nothing was read, so nothing is known", "unknown")
+    return Item(("nothing",), ((text,),), lands=False)
+
+
+def finding_item(one: Finding, until: str | None = None) -> Item:
+    """Title, then who and what, folded. A finding somebody acknowledged is dimmed and says until when."""
+    mark = glyphs.LEVELS[one.level]
+    tone, loud = ("dim", "dim") if until else (mark.tone, "strong")
+    head: tuple[Piece, ...] = (
+        (f"{one.priority.value if one.priority else '':<2} ", tone),
+        (f"{mark.glyph} {mark.word:<5} ", tone),
+        (safe(one.title, limit=200), loud),
+        (f"  {nodes(len(one.subjects))}", "quiet"),
+    )
+    below = [f"{safe(names, limit=300)}: {safe(detail, limit=300)}" for names, detail in one.details[:DETAILS]]
+    if len(one.details) > DETAILS:
+        below.append(f"{glyphs.WAITING.glyph} and {len(one.details) - DETAILS} more")
+    if not below:
+        below = [safe(fold(one.subjects), limit=300)]
+    if until:
+        below = [f"acknowledged until {until}"]
+    lines = (head, *(((INDENT, ""), (text, "quiet")) for text in below))
+    sure = (f"{one.confidence * 100:.0f}%", "quiet") if one.confidence < 0.995 else ("sure", "quiet")
+    words = (one.id, one.title, *one.also, *(text for pair in one.details for text in pair), *one.subjects)
+    return Item(key_of(one), lines, (sure,), one, haystack=" ".join(words).lower())
+
+
+def nodes(count: int) -> str:
+    return "1 node" if count == 1 else f"{count:,} nodes"
+
+
+def gaps(uncovered: Iterable[Uncovered], opened: Collection[str]) -> Iterator[Item]:
+    """`? 12 checks on 3 nodes: needs root`; opened: which checks, which nodes, in whose words."""
+    groups: dict[tuple[str, tuple[str, ...]], list[Uncovered]] = defaultdict(list)
+    for one in uncovered:
+        groups[one.status.value, one.subjects].append(one)
+    for (status, subjects), group in sorted(groups.items(), key=lambda pair: -len(pair[0][1]) * len(pair[1])):
+        name = f"gap {status} {subjects[0]} {len(subjects)}"
+        reasons = dict.fromkeys(safe(one.reason, limit=200) for one in group)
+        shown = name in opened
+        lines: list[tuple[Piece, ...]] = [
+            (
+                (f"{glyphs.OPEN if shown else glyphs.FOLDED}  {glyphs.UNKNOWN.glyph} ", "unknown"),
+                (f"{_checks(group)} on {nodes(len(subjects))}: {status}", ""),
+                (f"  {next(iter(reasons))}" if next(iter(reasons)) != status else "", "quiet"),
+            )
+        ]
+        if shown:
+            lines.append((("     ", ""), (safe(fold(subjects), limit=300), "quiet")))
+            for reason in reasons:
+                which = ", ".join(sorted(one.collector for one in group if safe(one.reason, limit=200) == reason))
+                lines.append((("     ", ""), (f"{which}: ", "quiet"), (reason, "")))
+        haystack = " ".join([status, *subjects, *reasons, *(one.collector for one in group)]).lower()
+        yield Item((name,), tuple(lines), opens=name, haystack=haystack)
+
+
+def _checks(group: Collection[Uncovered]) -> str:
+    return "1 check" if len(group) == 1 else f"{len(group)} checks"
+
+
+def _group(
+    word: str, name: str, group: list[Finding], shown: bool, until: Mapping[tuple[str, ...], str]
+) -> Iterator[Item]:
+    sign = glyphs.OPEN if shown else glyphs.FOLDED
+    tone = "ok" if name == "pass" else "quiet"
+    mark = glyphs.OK if name == "pass" else glyphs.INFO
+    yield Item((f"group {name}",), (((f"{sign}  {mark.glyph} ", tone), (f"{len(group)} {word}", tone)),), opens=name)
+    if not shown:
+        return
+    for one in group:
+        if name == "acknowledged":
+            yield finding_item(one, until[key_of(one)])
+        else:
+            yield _small(one)
+
+
+def _small(one: Finding) -> Item:
+    mark = glyphs.LEVELS[one.level]
+    where: SafeText = safe(fold(one.subjects), limit=300)
+    line: tuple[Piece, ...] = (
+        (f"   {mark.glyph} {mark.word:<5} ", mark.tone),
+        (safe(one.title, limit=200), ""),
+        (f"  {where}", "quiet"),
+    )
+    return Item(key_of(one), (line,), (), one, haystack=f"{one.id} {one.title} {where}".lower())
+
+
+def _recheck(one: Recheck) -> Item:
+    before, after = one.before, one.after
+    was = f"{before.level.value} on {nodes(len(before.subjects))}"
+    if after is None:
+        now, tone = "no longer seen", "ok"
+    else:
+        now, tone = f"{after.level.value} on {nodes(len(after.subjects))}", glyphs.LEVELS[after.level].tone
+    head: tuple[Piece, ...] = (("re-checked ", "busy"), (f"{one.at}  ", "quiet"), (safe(before.title, limit=200), "strong"))
+    below: tuple[Piece, ...] = (
+        (INDENT, ""),
+        (f"before: {was}  {glyphs.ARROW}  ", "quiet"),
+        (f"after: {now}", tone),
+    )
+    return Item(("recheck", *key_of(before)), (head, below), finding=after or before)
