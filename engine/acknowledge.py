@@ -80,7 +80,9 @@ class Acks:
         ack = self.by_fingerprint.get(fingerprint(finding))
         return ack if ack is not None and now < ack.until else None
 
-    def acknowledge(self, finding: Finding, until: float, note: str = "", who: str = "", now: float | None = None) -> Acks:
+    def acknowledge(
+        self, finding: Finding, until: float, note: str = "", who: str = "", now: float | None = None
+    ) -> Acks:
         """The acknowledgements with one more, saved; `trouble` says when saving failed (it then holds for this run only)."""
         at = time.time() if now is None else now
         ack = Ack(fingerprint(finding), finding.id, who or _user(), at, until, redact(note))
@@ -111,7 +113,9 @@ def _write(path: Path, data: bytes) -> None:
     """All or nothing: a new file (0600) takes the old one's place."""
     new = f".{FILE}.{secrets.token_hex(4)}"
     with private_dir(path.parent, own=False) as place:
-        fd = os.open(new, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, FILE_MODE, dir_fd=place)
+        fd = os.open(
+            new, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, FILE_MODE, dir_fd=place
+        )
         try:
             with os.fdopen(fd, "wb") as stream:
                 os.fchmod(stream.fileno(), FILE_MODE)

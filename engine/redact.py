@@ -26,6 +26,9 @@ from straggler.engine.secret_patterns import (
 ROUNDS = 6
 """Passes until nothing changes: taking out one secret can lay bare the start of its neighbour."""
 
+LINES_AFTER = 6
+"""Lines a secret may stand below the word that gives it away (YAML entries, netrc, arguments one a line)."""
+
 _WIDE = re.compile(r"[A-Za-z0-9+/=]{16,}")
 _TAIL = re.compile(r"(?:\\n|\s)*[A-Za-z0-9+/=]+")
 _BETWEEN = " \t\r\n\\\"'"
@@ -89,13 +92,60 @@ def _suspicious(text: str) -> bool:
 
 
 def _pass(text: str) -> str:
-    low = text.lower()
+    low = _lower(text)
     if "private key" in low:
         text = _without_keys(text)
+        low = _lower(text)
     for pattern in PATTERNS:
-        if any(word in low for word in pattern.words):
-            text = pattern.regex.sub(_replacer(pattern), text)
+        if windows := _windows(low, pattern.words):
+            cleaned = _in_windows(text, windows, pattern)
+            if cleaned != text:
+                text, low = cleaned, _lower(cleaned)
     return text
+
+
+def _lower(text: str) -> str:
+    """Lower case, letter for letter, so that a place in it is the same place in the text."""
+    low = text.lower()
+    return (
+        low if len(low) == len(text) else "".join(char.lower() if char.isascii() else char for char in text)
+    )
+
+
+def _windows(low: str, words: tuple[str, ...]) -> list[tuple[int, int]]:
+    """The stretches a match can lie in: each line with one of the words, and a few lines more. In order, disjoint."""
+    found: list[tuple[int, int]] = []
+    for word in words:
+        at = low.find(word)
+        while at >= 0:
+            line = end = _line_end(low, at)
+            for _ in range(LINES_AFTER):
+                end = _line_end(low, end + 1)
+            found.append((max(0, low.rfind("\n", 0, at)), end))
+            at = low.find(word, line)
+    found.sort()
+    merged: list[tuple[int, int]] = []
+    for start, end in found:
+        if merged and start <= merged[-1][1]:
+            merged[-1] = (merged[-1][0], max(end, merged[-1][1]))
+        else:
+            merged.append((start, end))
+    return merged
+
+
+def _line_end(text: str, at: int) -> int:
+    end = text.find("\n", at)
+    return len(text) if end < 0 else end
+
+
+def _in_windows(text: str, windows: list[tuple[int, int]], pattern: Pattern) -> str:
+    replace = _replacer(pattern)
+    out: list[str] = []
+    at = 0
+    for start, end in windows:
+        out += [text[at:start], pattern.regex.sub(replace, text[start:end])]
+        at = end
+    return "".join([*out, text[at:]])
 
 
 def _replacer(pattern: Pattern) -> Callable[[re.Match[str]], str]:

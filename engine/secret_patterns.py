@@ -56,21 +56,23 @@ _VALUE = (
     + r"))"
 )
 
-_NO_SECRET = r"(?:null|none|nil|true|false|yes|no|\(none\)|\(null\)|<[^<>]*>|\*+|-|\$[A-Za-z_({%].*|%[{(].*|\{\{.*|\|[+-]?|>[+-]?"
-_PLAIN = re.compile(_NO_SECRET + r")", re.I | re.S)
-_PLAIN_TOKEN = re.compile(_NO_SECRET + r"|\d{1,6}(?:\.\d{1,6})?(?:ms|us|s|%)?)", re.I | re.S)
-_PLAIN_PASS = re.compile(_NO_SECRET + r"|\d{1,6}|files|compat|sss|systemd|ldap|nis|db|x)", re.I | re.S)
-
-_PASSWORD = (
-    r"(?:pass(?:word|wd|phrase|code)|(?:storage|db|user|root|admin|smtp|bind|store|trust|key|login|sudo)_?pass"
-    r"|(?<=[_-])pwd|(?<=;)pwd|bindpw|rootpw|(?<=[_&?;,\s-])pass(?==))"
+_PLAIN_WORDS = r"(?:null|none|nil|true|false|yes|no|\(none\)|\(null\)|<[^<>]*>|\*+|-|\$[A-Za-z_({%].*|%[{(].*|\{\{.*|\|[+-]?|>[+-]?"
+_PLAIN = re.compile(_PLAIN_WORDS + r")", re.I | re.S)
+_PLAIN_TOKEN = re.compile(
+    _PLAIN_WORDS + r"|0x[0-9a-f]{1,16}|\d{1,6}(?:\.\d{1,6})?(?:ms|us|s|%)?)", re.I | re.S
 )
-_KEYNAME = (
+_PLAIN_PASS = re.compile(_PLAIN_WORDS + r"|\d{1,6}|files|compat|sss|systemd|ldap|nis|db|x)", re.I | re.S)
+
+_PW_NAME = (
+    r"(?:pass(?:word|wd|phrase|code)|(?:storage|db|user|root|admin|smtp|bind|store|trust|key|login|sudo)_?pass"
+    r"|(?<=[_-])pwd|(?<=;)pwd|bindpw|rootpw|(?<![^_&?;,\s-])pass(?==))"
+)
+_KEY_NAME = (
     r"(?:secret(?:[ _-]?access[ _-]?key|[ _-]?key|[_-]?(?:value|string|text|data))?"
     r"|(?:api|access|account|auth|private|signing|encryption|master|license|shared|service|consumer|client|session)"
     r"[ _-]?key(?:[_-]?(?:data|value|secret))?)"
 )
-_TOKEN = (
+_TOK_NAME = (
     r"(?:(?<!pad[_-])(?<!eos[_-])(?<!bos[_-])(?<!unk[_-])(?<!sep[_-])(?<!cls[_-])(?<!mask[_-])(?<!image[_-])(?<!stop[_-])"
     r"(?<!special[_-])(?<!unexpected )(?<!max[_-])(?<!next[_-])(?<!per[_-])(?<!per )"
     r"token(?:[_-]?(?:value|secret|key|data))?)"
@@ -217,9 +219,9 @@ PATTERNS: tuple[Pattern, ...] = (
         r"(?:curl|wget)\s[^\n]{0,200}?\s(?:-u|--user)[ =]{0,4}[\"']?[^\s:\"']{1,128}:",
         r"(?P<v>[^\s\"']+)",
     ),
-    *_named("password", ("pass", "pwd", "bindpw", "rootpw"), _PASSWORD, _PLAIN_PASS),
-    *_named("secret", ("secret", "key"), _KEYNAME, _PLAIN),
-    *_named("token", ("token",), _TOKEN, _PLAIN_TOKEN),
+    *_named("password", ("pass", "pwd", "bindpw", "rootpw"), _PW_NAME, _PLAIN_PASS),
+    *_named("secret", ("secret", "key"), _KEY_NAME, _PLAIN),
+    *_named("token", ("token",), _TOK_NAME, _PLAIN_TOKEN),
 )
 
 GATES: tuple[str, ...] = tuple(
@@ -227,5 +229,5 @@ GATES: tuple[str, ...] = tuple(
 )
 """A text with none of these words is passed through as it is."""
 
-ENDS_IN_SECRET = re.compile(rf"(?:{_PASSWORD}|{_KEYNAME}|{_TOKEN}|authorization)$", re.I | re.A)
-SECRET_FLAG = re.compile(rf"--?[a-z0-9_-]{{0,48}}?(?:{_PASSWORD}|{_KEYNAME}|{_TOKEN})", re.I | re.A)
+ENDS_IN_SECRET = re.compile(rf"(?:{_PW_NAME}|{_KEY_NAME}|{_TOK_NAME}|authorization)$", re.I | re.A)
+SECRET_FLAG = re.compile(rf"--?[a-z0-9_-]{{0,48}}?(?:{_PW_NAME}|{_KEY_NAME}|{_TOK_NAME})", re.I | re.A)

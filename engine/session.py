@@ -333,7 +333,7 @@ class Journal:
             if item.then is not None:
                 then, item.then = item.then, None
                 then()
-        except Exception as error:  # noqa: BLE001 - one listener that trips must not stop the others
+        except Exception as error:  # one listener that trips must not stop the others
             if self._loop is None:
                 raise
             self._loop.call_exception_handler({"message": "a journal listener failed", "exception": error})

@@ -35,10 +35,8 @@ def fallbacks() -> list[Path]:
     places = []
     if runtime := os.environ.get("XDG_RUNTIME_DIR"):
         places.append(Path(runtime) / "straggler")
-    try:
+    with suppress(OSError):  # there may be no place for temporary files at all
         places.append(Path(tempfile.gettempdir()) / f"straggler-{os.geteuid()}")
-    except OSError:
-        pass
     return places
 
 

@@ -25,7 +25,8 @@ def test_it_stays_quiet_until_its_time_is_over(tmp_path: Path) -> None:
     for known in (acks, Acks.load(tmp_path)):
         assert known.is_acknowledged(FINDING, NOW + 3599)
         assert not known.is_acknowledged(FINDING, NOW + 3600)
-        assert (ack := known.of(FINDING, NOW)) and (ack.who, ack.note) == ("bob", "ticket 17")
+        assert (ack := known.of(FINDING, NOW))
+        assert (ack.who, ack.note) == ("bob", "ticket 17")
 
 
 @pytest.mark.parametrize(
@@ -62,7 +63,8 @@ def test_two_sessions_do_not_undo_each_other(tmp_path: Path) -> None:
     theirs.acknowledge(other, until=NOW + 100, now=NOW)
     mine.acknowledge(FINDING, until=NOW + 100, now=NOW)
     both = Acks.load(tmp_path)
-    assert both.is_acknowledged(FINDING, NOW) and both.is_acknowledged(other, NOW)
+    assert both.is_acknowledged(FINDING, NOW)
+    assert both.is_acknowledged(other, NOW)
 
 
 @pytest.mark.parametrize(
@@ -71,20 +73,24 @@ def test_two_sessions_do_not_undo_each_other(tmp_path: Path) -> None:
 def test_a_damaged_file_is_set_aside_and_said(tmp_path: Path, junk: bytes) -> None:
     (tmp_path / FILE).write_bytes(junk)
     acks = Acks.load(tmp_path)
-    assert "damaged" in acks.trouble and not acks.is_acknowledged(FINDING, NOW)
+    assert "damaged" in acks.trouble
+    assert not acks.is_acknowledged(FINDING, NOW)
     [aside] = tmp_path.iterdir()
-    assert aside.read_bytes() == junk and aside.name.startswith(f"{FILE}.damaged-")
+    assert aside.read_bytes() == junk
+    assert aside.name.startswith(f"{FILE}.damaged-")
     assert Acks.load(tmp_path).trouble == ""
 
 
 def test_where_it_cannot_be_saved_it_holds_for_this_run_and_says_so() -> None:
     acks = Acks.load(Path("/proc/self/nowhere")).acknowledge(FINDING, until=NOW + 100, now=NOW)
-    assert "this run only" in acks.trouble and acks.is_acknowledged(FINDING, NOW)
+    assert "this run only" in acks.trouble
+    assert acks.is_acknowledged(FINDING, NOW)
 
 
 def test_the_file_is_private_and_keeps_no_secret(tmp_path: Path) -> None:
     Acks.load(tmp_path / "state").acknowledge(FINDING, until=NOW + 100, note="password=hunter2!", now=NOW)
     file = tmp_path / "state" / FILE
-    assert stat.S_IMODE(file.stat().st_mode) == 0o600 and stat.S_IMODE(file.parent.stat().st_mode) == 0o700
+    assert stat.S_IMODE(file.stat().st_mode) == 0o600
+    assert stat.S_IMODE(file.parent.stat().st_mode) == 0o700
     assert "hunter2" not in file.read_text()
     assert [one.name for one in file.parent.iterdir()] == [FILE]

@@ -85,11 +85,16 @@ async def test_a_session_reads_back_as_it_was_gathered(tmp_path: Path) -> None:
     journal.append({"kind": "acknowledged", "finding": "xid.79"})
     health = journal.close()
     back = recover(health.path)
-    assert health.saved and health.why == "" and back.ended and back.torn == 0 and back.why == ""
+    assert health.saved
+    assert health.why == ""
+    assert back.ended
+    assert back.torn == 0
+    assert back.why == ""
     assert [type(event) for event in back.events] == [type(event) for event in events]
     assert list(back.events)[2] == events[2]
     assert back.records[-1].kind == "acknowledged"
-    assert back.text("symptom") == "everything" and [node.id for node in back.nodes] == ["n1"]
+    assert back.text("symptom") == "everything"
+    assert [node.id for node in back.nodes] == ["n1"]
 
 
 async def test_records_are_handed_on_in_order_and_a_listener_that_trips_stops_no_other(
@@ -108,7 +113,8 @@ async def test_records_are_handed_on_in_order_and_a_listener_that_trips_stops_no
         journal.append(observation(number), then=lambda number=number: hear(number))
     await journal.drained()
     journal.close()
-    assert heard == list(range(10)) and len(tripped) == 1
+    assert heard == list(range(10))
+    assert len(tripped) == 1
 
 
 @pytest.mark.parametrize("mask", [0o000, 0o777])
@@ -131,7 +137,8 @@ async def test_a_planted_link_in_place_of_the_sessions_is_refused(tmp_path: Path
     journal.append(observation(1))
     health = journal.close()
     assert list((tmp_path / "theirs").iterdir()) == []
-    assert health.saved and health.path.is_relative_to(tmp_path / "run")
+    assert health.saved
+    assert health.path.is_relative_to(tmp_path / "run")
 
 
 def test_a_directory_of_another_user_is_not_taken_for_ours(tmp_path: Path) -> None:
@@ -158,8 +165,11 @@ async def test_where_the_state_directory_takes_nothing_the_next_place_does_and_s
     journal.append(observation(1), then=lambda: heard.append(1))
     await journal.drained()
     health = journal.health
-    assert heard == [1] and health.saved and health.path.is_relative_to(tmp_path / "run")
-    assert str(NOWHERE) in health.why and "instead" in health.why
+    assert heard == [1]
+    assert health.saved
+    assert health.path.is_relative_to(tmp_path / "run")
+    assert str(NOWHERE) in health.why
+    assert "instead" in health.why
     journal.close()
     assert [one.path for one in list_sessions(NOWHERE)] == [health.path]
     assert list_sessions(tmp_path / "another") == []
@@ -174,14 +184,16 @@ async def test_where_no_place_takes_records_they_are_shown_and_said_to_be_unsave
         journal.append(observation(number), then=lambda number=number: heard.append(number))
     await journal.drained()
     assert heard == [0, 1, 2]
-    assert not journal.health.saved and journal.health.unsaved == 3 and str(NOWHERE) in journal.health.why
+    assert not journal.health.saved
+    assert journal.health.unsaved == 3
+    assert str(NOWHERE) in journal.health.why
     assert not journal.close().saved
 
 
 async def test_a_place_that_works_again_gets_what_was_kept(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(session, "fallbacks", lambda: [])
+    monkeypatch.setattr(session, "fallbacks", list)
     monkeypatch.setattr(session, "RETRY_SECONDS", 0.01)
     (tmp_path / "state").write_text("a file where the directory should be")
     journal = Journal.create(META, tmp_path / "state")
@@ -201,7 +213,7 @@ async def test_a_place_that_works_again_gets_what_was_kept(
 async def test_memory_for_unsaved_records_is_bounded_and_what_is_lost_is_counted(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(session, "fallbacks", lambda: [])
+    monkeypatch.setattr(session, "fallbacks", list)
     monkeypatch.setattr(session, "MEMORY_BYTES", 10_000)
     journal = Journal.create(META, NOWHERE)
     for number in range(50):
@@ -235,9 +247,9 @@ async def test_a_disk_that_hangs_stops_neither_the_screen_nor_the_exit(
             await journal.drained()
         assert heard == list(range(5))
         health = journal.close()
-        assert (
-            health.saved and "does not answer" in health.why and health.path.is_relative_to(tmp_path / "run")
-        )
+        assert health.saved
+        assert "does not answer" in health.why
+        assert health.path.is_relative_to(tmp_path / "run")
         assert [event.node for event in recover(health.path).events] == [f"n{number}" for number in range(5)]
     finally:
         freed.set()
@@ -262,8 +274,11 @@ async def test_a_hang_in_the_middle_costs_no_record_of_either_half(
     await journal.drained()
     health = journal.close()
     back = recover(health.path)
-    assert "No space left" in health.why and health.saved
-    assert [event.node for event in back.events] == ["n1", "n2"] and back.torn == 0 and back.ended
+    assert "No space left" in health.why
+    assert health.saved
+    assert [event.node for event in back.events] == ["n1", "n2"]
+    assert back.torn == 0
+    assert back.ended
 
 
 async def test_closing_hands_on_what_was_still_on_its_way(tmp_path: Path) -> None:
@@ -274,7 +289,8 @@ async def test_closing_hands_on_what_was_still_on_its_way(tmp_path: Path) -> Non
     assert heard == list(range(500))
     journal.append(observation(1000), then=lambda: heard.append(1000))
     await journal.drained()
-    assert heard[-1] == 1000 and not journal.health.saved
+    assert heard[-1] == 1000
+    assert not journal.health.saved
 
 
 async def test_cancelling_a_wait_for_the_disk_loses_nothing(tmp_path: Path) -> None:
@@ -312,7 +328,8 @@ async def test_a_hundred_thousand_records_leave_no_trace_in_memory(tmp_path: Pat
         tracemalloc.stop()
     journal.close()
     [info] = list_sessions(tmp_path / "state")
-    assert info.observations == 100_000 and info.ended == "clean"
+    assert info.observations == 100_000
+    assert info.ended == "clean"
 
 
 CHILD = """
@@ -345,9 +362,12 @@ def test_kill_minus_nine_costs_nothing_that_was_shown(tmp_path: Path) -> None:
     child.wait()
     [info] = list_sessions(tmp_path / "state")
     back = recover(info.path)
-    assert running.ended == "running" and info.ended == "killed" and not back.ended
+    assert running.ended == "running"
+    assert info.ended == "killed"
+    assert not back.ended
     assert [event.node for event in back.events][: len(shown)] == [f"n{number}" for number in shown]
-    assert back.torn <= 1 and info.observations >= len(shown)
+    assert back.torn <= 1
+    assert info.observations >= len(shown)
 
 
 FULL = """

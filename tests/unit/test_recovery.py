@@ -48,7 +48,9 @@ def test_a_torn_last_line_costs_that_line_only(tmp_path: Path) -> None:
     file = written(tmp_path, b"".join(lines())[:-30])
     back = recover(file)
     assert nodes(file) == ["n1", "n2", "n3", "n4"]
-    assert back.torn == 1 and "1 damaged line" in back.why and not back.ended
+    assert back.torn == 1
+    assert "1 damaged line" in back.why
+    assert not back.ended
 
 
 def test_every_place_a_write_can_break_off_leaves_the_whole_lines(tmp_path: Path) -> None:
@@ -62,19 +64,22 @@ def test_a_line_altered_by_one_letter_is_not_believed(tmp_path: Path) -> None:
     every = lines()
     every[2] = every[2].replace(b"performance", b"powersave__")
     back = recover(written(tmp_path, b"".join(every)))
-    assert [event.node for event in back.events] == ["n1", "n3", "n4", "n5"] and back.torn == 1
+    assert [event.node for event in back.events] == ["n1", "n3", "n4", "n5"]
+    assert back.torn == 1
 
 
 def test_a_line_taken_out_whole_is_missed(tmp_path: Path) -> None:
     every = lines()
     del every[3]
     back = recover(written(tmp_path, b"".join(every)))
-    assert back.torn == 1 and "1 record missing" in back.why
+    assert back.torn == 1
+    assert "1 record missing" in back.why
 
 
 def test_without_its_first_line_a_session_still_opens(tmp_path: Path) -> None:
     back = recover(written(tmp_path, b"junk\n" + b"".join(lines()[1:])))
-    assert back.meta == {} and "first line" in back.why
+    assert back.meta == {}
+    assert "first line" in back.why
     assert [node.id for node in back.nodes] == ["n1", "n2", "n3", "n4", "n5"]
 
 
@@ -86,7 +91,8 @@ def test_records_of_a_newer_version_are_kept_and_not_judged(tmp_path: Path) -> N
 
     changed += b',"crc":"%08x"}\n' % zlib.crc32(changed)
     back = recover(written(tmp_path, b"".join([*lines(), newer, changed])))
-    assert back.torn == 0 and [entry.kind for entry in back.records[-2:]] == ["hologram", "observation"]
+    assert back.torn == 0
+    assert [entry.kind for entry in back.records[-2:]] == ["hologram", "observation"]
     assert len(list(back.events)) == 5
 
 
@@ -98,7 +104,8 @@ def test_junk_between_the_lines_is_counted_and_costs_nothing_else(
     every = lines()
     every.insert(at + 1, junk.replace(b"\n", b"") + b"!\n")
     file = written(tmp_path, b"".join(every))
-    assert nodes(file) == ["n1", "n2", "n3", "n4", "n5"] and recover(file).torn == 1
+    assert nodes(file) == ["n1", "n2", "n3", "n4", "n5"]
+    assert recover(file).torn == 1
     assert list_sessions(tmp_path)
 
 
@@ -116,7 +123,8 @@ def test_what_is_no_file_says_why(tmp_path: Path) -> None:
     (tmp_path / "link").symlink_to("/etc/passwd")
     for name in ("absent", "pipe", "link"):
         back = recover(tmp_path / name)
-        assert back.records == () and "cannot be read" in back.why
+        assert back.records == ()
+        assert "cannot be read" in back.why
 
 
 def test_a_file_that_names_itself_as_its_beginning_is_read_once(tmp_path: Path) -> None:
@@ -151,7 +159,9 @@ async def test_the_list_tells_a_session_from_its_first_and_last_line(tmp_path: P
 def test_a_session_of_a_process_that_is_gone_was_killed(tmp_path: Path) -> None:
     written(tmp_path, b"".join(lines()))
     [info] = list_sessions(tmp_path)
-    assert info.ended == "killed" and info.observations == 5 and info.started == 5.0
+    assert info.ended == "killed"
+    assert info.observations == 5
+    assert info.started == 5.0
 
 
 def test_a_list_of_no_sessions_is_empty(tmp_path: Path) -> None:
