@@ -8,7 +8,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import Enum
 from pathlib import Path
 
@@ -84,10 +84,17 @@ class Diagnosis:
 
     def take(self, event: Event) -> None:
         """One event: journaled first, then kept and passed on."""
+        event = self._dated(event)
         if self.journal is None:
             self.keep(event)
         else:
             self.journal.append(event, then=lambda: self.keep(event))
+
+    def _dated(self, event: Event) -> Event:
+        """On a target with a clock of its own (the demo) readings happen by that clock, as the window does."""
+        if self.target.now is None or not isinstance(event, Observation):
+            return event
+        return replace(event, started=self.target.now, ended=self.target.now + (event.ended - event.started))
 
     def keep(self, event: Event) -> None:
         """Fold an event into the state (a replay calls this for what a journal holds)."""

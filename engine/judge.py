@@ -123,7 +123,7 @@ def _finding(
     key: tuple[str, Level, str], group: list[tuple[Node, Verdict, Rule]], facts: Facts, known: Knowledge
 ) -> Finding:
     name, level, title = key
-    kind = known.findings[name]
+    kind = known.finding_kind(name)
     by_detail: dict[str, list[str]] = defaultdict(list)
     for node, verdict, _ in group:
         by_detail[verdict.detail].append(node.id)

@@ -19,7 +19,7 @@ import msgspec
 
 from straggler.engine.compat import tomllib
 from straggler.engine.errors import KnowledgeError
-from straggler.engine.model import Priority
+from straggler.engine.model import Level, Priority
 
 T = TypeVar("T")
 
@@ -58,7 +58,8 @@ class Instance(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 class Xid(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """One row of NVIDIA's catalogue. `action` is the immediate bucket, `then` the investigatory one.
 
-    `by_generation` overrides `action` for a GPU generation (ampere, hopper, blackwell). `note`: what other sources say.
+    `by_generation` overrides `action` for a GPU generation (ampere, hopper, blackwell). `note`: what other sources
+    say. `also`: further ids of the same fact.
     """
 
     name: str
@@ -69,12 +70,16 @@ class Xid(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     then: str = ""
     by_generation: Mapping[str, str] = {}
     application: bool = False
+    also: tuple[str, ...] = ()
     note: str = ""
     theirs: bool = False
 
 
 class FindingKind(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """What is known of a finding before any node is read. `section` is FILE.md#anchor below references/remedies."""
+    """What is known of a finding before any node is read. `section` is FILE.md#anchor below references/remedies.
+
+    `level`: how bad it is by itself, where that is knowledge (an Xid) and not the rule's own judgement.
+    """
 
     section: str
     why: str
@@ -82,6 +87,7 @@ class FindingKind(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     next_step: str
     route: str = ""
     priority: Priority | None = None
+    level: Level | None = None
     clears: tuple[str, ...] = ()
 
 
@@ -113,6 +119,21 @@ class Knowledge:
     symptoms: Mapping[str, Symptom]
     glossary: Mapping[str, Term]
     theirs: tuple[str, ...] = ()
+
+    def finding_kind(self, name: str) -> FindingKind:
+        """The entry of a finding id. Raises KeyError for an id nobody declared.
+
+        Xids are the one open family: an `xid.N` without an entry of its own has that of its action, `xid:ACTION`; so has
+        one whose verdict is the user's own. A number outside the catalogue is `xid:UNLISTED`.
+        """
+        number = name.removeprefix("xid.")
+        if number == name or not number.isdigit():
+            return self.findings[name]
+        xid = self.xids.get(int(number))
+        if xid is None:
+            return self.findings["xid:UNLISTED"]
+        own = None if xid.theirs else self.findings.get(name)
+        return own or self.findings[f"xid:{xid.action}"]
 
     def number(self, name: str) -> float:
         """The value of a numeric threshold."""
@@ -172,11 +193,20 @@ def _with_theirs(known: Knowledge, config: Path) -> Knowledge:
     for number, xid in _read_theirs(config / "xid.toml", Xid).items():
         if not number.isdigit():
             raise KnowledgeError(f"{config / 'xid.toml'}: {number!r} is not an Xid number")
+        for action in (xid.action, *xid.by_generation.values()):
+            if f"xid:{action}" not in known.findings:
+                raise KnowledgeError(
+                    f"{config / 'xid.toml'}: Xid {number}: {action!r} is not one of {_actions(known)}"
+                )
         xids[int(number)] = msgspec.structs.replace(xid, theirs=True)
         theirs.append(f"Xid {number}")
     return Knowledge(
         thresholds, known.instances, xids, known.findings, known.symptoms, known.glossary, tuple(theirs)
     )
+
+
+def _actions(known: Knowledge) -> str:
+    return ", ".join(sorted(name.removeprefix("xid:") for name in known.findings if name.startswith("xid:")))
 
 
 def _read_theirs(path: Path, kind: type[T]) -> dict[str, T]:

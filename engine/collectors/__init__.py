@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
-from straggler.engine.collectors import governor, identity
+from straggler.engine.collectors import governor, gpu, identity, kernel_log
 from straggler.engine.collectors.base import AnyCollector
 
-COLLECTORS: tuple[AnyCollector, ...] = (identity.COLLECTOR, governor.COLLECTOR)
+COLLECTORS: tuple[AnyCollector, ...] = (
+    identity.COLLECTOR,
+    gpu.COLLECTOR,
+    kernel_log.COLLECTOR,
+    governor.COLLECTOR,
+)
 """Every collector there is, in the order they are shown."""
 
 BY_ID = {one.id: one for one in COLLECTORS}

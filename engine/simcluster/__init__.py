@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from straggler.engine.simcluster import governor, identity
+from straggler.engine.simcluster import governor, gpu, identity, kernel_log
 from straggler.engine.simcluster.base import Reply, Say, SimNode
 
 SAYS: Mapping[str, Say] = {
     "identity": identity.say,
     "governor": governor.say,
+    "gpu": gpu.say,
+    "kernel-log": kernel_log.say,
 }
 """What each collector's snippet would print; a test holds it to the list of collectors."""
 

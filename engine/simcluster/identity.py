@@ -5,15 +5,18 @@ from __future__ import annotations
 from straggler.engine.simcluster.base import Reply, SimNode
 
 
+def uptime(node: SimNode) -> int:
+    """Seconds since the node booted, the same for every collector that shows it."""
+    return 900_000 + node.random("uptime").randrange(40_000)
+
+
 def say(node: SimNode) -> Reply:
-    draw = node.random("identity")
-    boot = draw.randbytes(16).hex()
-    uptime = 900_000 + draw.randrange(40_000)
+    boot = node.random("identity").randbytes(16).hex()
     lines = [
         f"hostname ip-10-1-{node.number // 250}-{node.number % 250 + 1}",
         "kernel 6.1.112-124.190.amzn2023.x86_64",
         f"boot_id {boot[:8]}-{boot[8:12]}-{boot[12:16]}-{boot[16:20]}-{boot[20:]}",
-        f"uptime {uptime}",
+        f"uptime {uptime(node)}",
         f"clock {node.now}",
         "pci_gpus 8",
         "pci_neuron 0",

@@ -111,4 +111,4 @@ class FakeTools:
 
 
 def _without_usual_path(text: str) -> str:
-    return "\n".join(line for line in text.splitlines() if not line.lstrip().startswith("PATH=$PATH:")) + "\n"
+    return "\n".join(line for line in text.splitlines() if not line.lstrip().startswith("PATH=")) + "\n"
