@@ -163,7 +163,7 @@ def _read_block(head: bytes, body: bytes, *, whole: bool) -> Block | None:
 
 def _sound(words: bytes, body: bytes, crc: int, size: int) -> bytes | None:
     """The body as the node had it, or None. A terminal in between turns newlines into CR LF: that is undone, then checked."""
-    for candidate in (body, body.replace(b"\r\n", b"\n")):
+    for candidate in (body, body.removesuffix(b"\r").replace(b"\r\n", b"\n")):
         if len(words) + len(candidate) == size and cksum(words + candidate) == crc:
             return candidate
     return None

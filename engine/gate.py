@@ -121,8 +121,8 @@ RUNNER_COMMANDS: Mapping[str, Form] = MappingProxyType(
 )
 """What only the runner (`node_script.sh`) may start besides."""
 
-LOCAL_COMMANDS: frozenset[str] = frozenset({"/bin/sh"})
-"""Programs started on this machine: the shell of `--local`, which gets the same composed script as any node."""
+LOCAL_SHELL = "/bin/sh"
+"""The one program started on this machine by us: the shell of `--local`, which gets the same composed script as any node."""
 
 WRAPPERS: Mapping[str, str] = MappingProxyType(
     {"priv": "", "timeout": r"[0-9]+", "nice": r"-n [0-9]+", "command": ""}

@@ -8,16 +8,20 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from straggler.engine.compat import TaskGroup, timeout
 from straggler.engine.errors import TransportError
 from straggler.engine.frames import Block, Done, FloodError, FrameReader, Hello
 from straggler.engine.model import Node, Observation, Status, Vantage
 from straggler.engine.redact import redact
-from straggler.engine.script import Request, compose
+from straggler.engine.script import Request, Script, compose
 from straggler.engine.transports.base import Transport
+
+if TYPE_CHECKING:
+    from stamina import Attempt
 
 CONNECT_SECONDS = 20
 """Time a node has, besides its own watchdogs, to be reached and to send what it has."""
@@ -72,10 +76,23 @@ async def gather(
         async with TaskGroup() as group:
             for node in nodes:
                 group.create_task(one(node), name=f"gather {node.id}")
-    except asyncio.CancelledError:
+    finally:
+        # Only a cancelled or broken gathering leaves nodes here; each of them is answered, too.
         for node in waiting.values():
             _Visit(node, request, transport, sink).give_up(Status.CANCELLED, "cancelled before its turn")
-        raise
+
+
+def _transient(error: Exception) -> bool:
+    return isinstance(error, TransportError) and error.transient
+
+
+def _retries() -> AsyncIterator[Attempt]:
+    """Tries with growing pauses, while what fails is transient. Loaded with the first node, not with the program."""
+    import stamina
+
+    # Its log of retries would reach stderr (or, with structlog, stdout): the middle of the operator's screen.
+    stamina.instrumentation.set_on_retry_hooks(())
+    return aiter(stamina.retry_context(on=_transient, attempts=TRIES, timeout=60, wait_initial=0.5))
 
 
 class _Visit:
@@ -96,20 +113,16 @@ class _Visit:
         except asyncio.CancelledError:
             self.give_up(Status.CANCELLED, "cancelled by the operator")
             raise
+        except Exception as error:
+            self.give_up(
+                Status.FAILED, f"straggler itself failed here ({type(error).__name__}); please report it"
+            )
+            raise
         else:
             self.sink(NodeEnded(self.node.id, time.time()))
 
     async def _with_retries(self) -> None:
-        import stamina
-        import stamina.instrumentation
-
-        # It would log each retry to stderr, where a screen is drawn; the events say what the operator needs.
-        stamina.instrumentation.set_on_retry_hooks(())
-
-        def transient(error: Exception) -> bool:
-            return isinstance(error, TransportError) and error.transient
-
-        async for attempt in stamina.retry_context(on=transient, attempts=TRIES, timeout=60, wait_initial=0.5):
+        async for attempt in _retries():
             with attempt:
                 left = self.request.without(frozenset(self.answered))
                 if left.collectors:
@@ -126,31 +139,39 @@ class _Visit:
     async def _read(self, request: Request) -> None:
         script = compose(request)
         reader = FrameReader(script.nonce, len(request.collectors))
+        met = False
         begun = time.time()
-        stream = self.transport.run(self.node, script)
         try:
-            async with contextlib.aclosing(stream):  # type: ignore[type-var]
-                async for data in stream:
+            async with contextlib.aclosing(self._sent(script)) as sent:
+                async for data in sent:
                     for frame in reader.feed(data):
                         if isinstance(frame, Done):
-                            return self._end(request, reader)
+                            return self._end(request)
                         if isinstance(frame, Hello):
-                            begun = time.time()
+                            met, begun = True, time.time()
                             self._meet(frame)
                         else:
                             self._observe(request, frame, begun)
         except FloodError as error:
-            self._note(reader)
             raise TransportError(Status.TRUNCATED, "sent more than any honest node could; cut off") from error
-        self._note(reader)
-        whole = len(self.answered) > 0
-        why = "the connection ended before the last frame" if whole else "the node never ran the script"
+        finally:
+            self._note(reader)
+        why = "the connection ended before the last frame" if met else "the node never ran the script"
         raise TransportError(Status.TRUNCATED, why, transient=True)
 
-    def _end(self, request: Request, reader: FrameReader) -> None:
-        self._note(reader)
-        missing = [one for one in request.collectors if one.id not in self.answered]
-        if missing:
+    async def _sent(self, script: Script) -> AsyncGenerator[bytes, None]:
+        """What the node sends; a connection that breaks in a way its transport did not name is one that may come back."""
+        stream = self.transport.run(self.node, script)
+        try:
+            async with contextlib.aclosing(stream):  # type: ignore[type-var]
+                async for data in stream:
+                    yield data
+        except OSError as error:
+            why = f"the connection broke: {error.strerror or type(error).__name__}"
+            raise TransportError(Status.UNREACHABLE, why, transient=True) from error
+
+    def _end(self, request: Request) -> None:
+        if any(one.id not in self.answered for one in request.collectors):
             raise TransportError(Status.TRUNCATED, "its frame did not arrive whole", transient=True)
 
     def _meet(self, hello: Hello) -> None:
@@ -197,7 +218,13 @@ class _Visit:
             if collector.id not in self.answered:
                 self._emit(
                     Observation(
-                        collector.id, self.node.id, self.vantage, status, redact(why), started=self.started, ended=now
+                        collector.id,
+                        self.node.id,
+                        self.vantage,
+                        status,
+                        redact(why),
+                        started=self.started,
+                        ended=now,
                     )
                 )
         self.sink(NodeEnded(self.node.id, now, redact(why)))

@@ -56,10 +56,14 @@ s_marked() {
     echo "${s_f%/environ}"
   done
 }
-# Ends all below $1 but $2 (itself); then what carries the mark $3. The second may hang on a sick process: run it beside.
+# Ends all below $1, then what carries the mark $2, again while new ones appear. May hang on a sick process: run it beside.
 s_stop() {
-  for s_f in $(s_kin "$1"); do if [ "$s_f" != "$2" ]; then kill -KILL "$s_f"; fi; done
-  for s_f in $(s_marked "$3"); do kill -KILL "$s_f"; done
+  for s_f in $(s_kin "$1"); do kill -KILL "$s_f"; done
+  for s_try in 1 2 3; do
+    s_found=$(s_marked "$2")
+    if [ -z "$s_found" ]; then return; fi
+    for s_f in $s_found; do kill -KILL "$s_f"; done
+  done
 }
 
 # The reader may be gone, a second signal may come: neither may keep the scratch from being removed.
@@ -68,7 +72,7 @@ s_leave() {
   exec >/dev/null 2>&1
   if [ -n "$s_left$s_lost" ]; then
     for s_f in $(s_kin "$$"); do kill -KILL "$s_f"; done
-    s_stop '' '' '' &
+    s_stop '' '' &
   fi
   if [ -n "$s_d" ]; then rm -rf "$s_d" || { sleep 1; rm -rf "$s_d"; }; fi
 }
@@ -128,7 +132,7 @@ s_together() {
         if [ -z "$s_killed" ] && [ $((s_t - s_begun)) -gt "$s_max" ]; then
           s_me=
           read -r s_me 2>/dev/null <"$s_d/$s_i.p"
-          { s_stop "$s_me" '' "$s_i."; } >/dev/null 2>&1 &
+          { s_stop "$s_me" "$s_i."; kill -KILL "$s_me"; } >/dev/null 2>&1 &
           eval "s_killed_$s_i=$s_t"
         fi
         s_keep="$s_keep $s_i"
@@ -139,17 +143,28 @@ s_together() {
   done
 }
 
+# The watchdog of one snippet in turn: ends all below this script but itself; what holds the text (head) a second later.
+s_watch() {
+  sleep "$2"
+  read -r s_me s_rest </proc/self/stat
+  for s_spare in head -; do
+    for s_f in $(s_kin "$$"); do
+      s_name=
+      read -r s_name <"/proc/$s_f/comm"
+      if [ "$s_f" != "$s_me" ] && [ "$s_name" != "$s_spare" ]; then kill -KILL "$s_f"; fi
+    done
+    for s_f in $(s_marked "$1."); do kill -KILL "$s_f"; done
+    sleep 1
+  done
+}
+
 # No memory to write to: one snippet after the other, held in a variable; stderr and NULs are given up, exit codes are not.
 s_in_turn() {
   for s_i in $s_left; do
     eval "s_max=\$S_MAX_$s_i"
     s_now
     s_was=$s_t
-    {
-      sleep "$s_max"
-      read -r s_me s_rest </proc/self/stat
-      s_stop "$$" "$s_me" "$s_i."
-    } >/dev/null 2>&1 </dev/null &
+    s_watch "$s_i" "$s_max" >/dev/null 2>&1 </dev/null &
     s_dog=$!
     s_out=$(
       { (S_JOB=$S_MARK.$s_i. && export S_JOB && "s_$s_i"); printf '@@%s' "$?"; } 2>/dev/null </dev/null | head -c "$((S_CAP + 5))"
