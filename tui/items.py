@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -53,21 +54,22 @@ class Board:
     running: bool = True
     acknowledged: Mapping[tuple[str, ...], str] = field(default_factory=dict)
     rechecks: tuple[Recheck, ...] = ()
+    trouble: str = ""
 
 
 def key_of(one: Finding) -> tuple[str, ...]:
     return (one.id, one.level.value, one.title)
 
 
-def items(board: Board, opened: Collection[str]) -> Iterator[Item]:
-    """Everything in the order of how much it matters now."""
+def items(board: Board, opened: Collection[str], width: int) -> Iterator[Item]:
+    """Everything in the order of how much it matters now; titles are wrapped to `width` columns."""
     loud = [one for one in board.findings if key_of(one) not in board.acknowledged]
     faults = [one for one in loud if one.level.is_fault]
     yield from (_recheck(one) for one in board.rechecks)
-    if not faults:
+    if not faults or board.trouble:
         yield _nothing(board)
-    yield from (finding_item(one) for one in faults)
-    yield from (finding_item(one) for one in loud if is_undecided(one))
+    yield from (finding_item(one, width) for one in faults)
+    yield from (finding_item(one, width) for one in loud if is_undecided(one))
     if board.uncovered:
         yield heading("not covered: nothing is known of these, which is not the same as fine")
         yield from gaps(board.uncovered, opened)
@@ -81,7 +83,7 @@ def items(board: Board, opened: Collection[str]) -> Iterator[Item]:
         yield heading("")
     for word, name, group in good:
         if group:
-            yield from _group(word, name, group, name in opened, board.acknowledged)
+            yield from _group(word, name, group, name in opened, board.acknowledged, width)
 
 
 def is_undecided(one: Finding) -> bool:
@@ -95,7 +97,9 @@ def heading(text: str) -> Item:
 
 
 def _nothing(board: Board) -> Item:
-    if board.running and board.read < board.total:
+    if board.trouble:
+        text = (f"{glyphs.UNKNOWN.glyph} {safe(board.trouble, limit=300)}", "unknown")
+    elif board.running and board.read < board.total:
         text = (f"no fault so far; {board.read} of {board.total} nodes read", "quiet")
     elif board.read:
         text = (f"{glyphs.OK.glyph} no fault was found in what could be read", "ok")
@@ -104,15 +108,17 @@ def _nothing(board: Board) -> Item:
     return Item(("nothing",), ((text,),), lands=False)
 
 
-def finding_item(one: Finding, until: str | None = None) -> Item:
+def finding_item(one: Finding, width: int, until: str | None = None) -> Item:
     """Title, then who and what, folded. A finding somebody acknowledged is dimmed and says until when."""
     mark = glyphs.LEVELS[one.level]
     tone, loud = ("dim", "dim") if until else (mark.tone, "strong")
+    sure = f"{one.confidence * 100:.0f}%" if one.confidence < 0.995 else "sure"
+    room = max(16, width - len(INDENT) - len(sure) - 4)
+    title = textwrap.wrap(safe(one.title, limit=200), room, break_on_hyphens=False) or [""]
     head: tuple[Piece, ...] = (
         (f"{one.priority.value if one.priority else '':<2} ", tone),
         (f"{mark.glyph} {mark.word:<5} ", tone),
-        (safe(one.title, limit=200), loud),
-        (f"  {nodes(len(one.subjects))}", "quiet"),
+        (title[0], loud),
     )
     below = [f"{safe(names, limit=300)}: {safe(detail, limit=300)}" for names, detail in one.details[:DETAILS]]
     if len(one.details) > DETAILS:
@@ -121,10 +127,12 @@ def finding_item(one: Finding, until: str | None = None) -> Item:
         below = [safe(fold(one.subjects), limit=300)]
     if until:
         below = [f"acknowledged until {until}"]
-    lines = (head, *(((INDENT, ""), (text, "quiet")) for text in below))
-    sure = (f"{one.confidence * 100:.0f}%", "quiet") if one.confidence < 0.995 else ("sure", "quiet")
+    if len(one.subjects) > 1:
+        below[0] = f"{nodes(len(one.subjects))}: {below[0]}" if len(one.details) < 2 else below[0]
+    more = (((INDENT, ""), (text, loud)) for text in title[1:])
+    lines = (head, *more, *(((INDENT, ""), (text, "quiet")) for text in below))
     words = (one.id, one.title, *one.also, *(text for pair in one.details for text in pair), *one.subjects)
-    return Item(key_of(one), lines, (sure,), one, haystack=" ".join(words).lower())
+    return Item(key_of(one), lines, ((sure, "quiet"),), one, haystack=" ".join(words).lower())
 
 
 def nodes(count: int) -> str:
@@ -161,7 +169,7 @@ def _checks(group: Collection[Uncovered]) -> str:
 
 
 def _group(
-    word: str, name: str, group: list[Finding], shown: bool, until: Mapping[tuple[str, ...], str]
+    word: str, name: str, group: list[Finding], shown: bool, until: Mapping[tuple[str, ...], str], width: int
 ) -> Iterator[Item]:
     sign = glyphs.OPEN if shown else glyphs.FOLDED
     tone = "ok" if name == "pass" else "quiet"
@@ -171,7 +179,7 @@ def _group(
         return
     for one in group:
         if name == "acknowledged":
-            yield finding_item(one, until[key_of(one)])
+            yield finding_item(one, width, until[key_of(one)])
         else:
             yield _small(one)
 

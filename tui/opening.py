@@ -44,4 +44,4 @@ def open_live(start: Start, target: Target, symptom: str | None, replay: Replay 
         span = window(start.since, start.until, now)
     plan = triage.plan(named or triage.EVERYTHING, known)
     diagnosis = Diagnosis(target, plan, known, span, sudo=start.sudo)
-    return Prepared(diagnosis, Remedies(config), Acks.load(start.state_dir), start, replay)
+    return Prepared(diagnosis, Remedies(known, config), Acks.load(start.state_dir), start, replay)

@@ -67,11 +67,15 @@ class FindingsPane(LinesPane):
         words = self.wanted.lower().split()
         # A filter looks into folded groups too, or it would miss what it was asked for.
         opened = self.opened | {"info", "pass", "acknowledged"} if words else self.opened
-        every = items(self.board, opened)
+        every = items(self.board, opened, self.scrollable_content_region.width)
         if words:
             every = (one for one in every if one.haystack and all(word in one.haystack for word in words))
         self.items = tuple(every)
         self.replace([one.key for one in self.items])
+
+    def on_resize(self) -> None:
+        """Titles are wrapped to the width."""
+        self._arrange()
 
     @property
     def finding(self) -> Finding | None:

@@ -45,6 +45,7 @@ class LinesPane(ScrollView, can_focus=True):
     def __init__(self, *, id: str | None = None) -> None:  # noqa: A002 - Textual's own name
         super().__init__(id=id)
         self.keys: Sequence[Hashable] = ()
+        self.held = False
         self._tops: list[int] = [0]
 
     def height_of(self, at: int) -> int:
@@ -70,19 +71,23 @@ class LinesPane(ScrollView, can_focus=True):
         """The cursor came to rest on another item, or its item changed."""
 
     def replace(self, keys: Sequence[Hashable]) -> None:
-        """Take over new items at once. The cursor goes where its item went; the item keeps its place on the screen."""
-        held = self.keys[self.cursor] if self.cursor < len(self.keys) else None
+        """Take over new items at once. The cursor goes where its item went, and the item keeps its place on the screen.
+
+        Until somebody has moved it, the cursor stays at the top instead: there the worst is.
+        """
+        held = self.keys[self.cursor] if self.held and self.cursor < len(self.keys) else None
         offset = self._top(self.cursor) - self.scroll_offset.y if self.keys else 0
         self.keys = keys
         self._tops = [0, *accumulate(self.height_of(at) for at in range(len(keys)))]
         self._measure()
-        at = self.cursor
+        at = self.cursor if self.held else 0
         if held is not None and not (at < len(keys) and keys[at] == held):
             at = next((new for new, key in enumerate(keys) if key == held), at)
         at = self._landing(at, 1)
         self.set_reactive(LinesPane.cursor, at)
         if self.keys and self.is_mounted:
-            self.scroll_to(y=max(0, self._top(at) - offset), animate=False, force=True, immediate=True)
+            y = max(0, self._top(at) - offset) if self.held else 0
+            self.scroll_to(y=y, animate=False, force=True, immediate=True)
         self.refresh()
         self.moved(at)
 
@@ -121,18 +126,22 @@ class LinesPane(ScrollView, can_focus=True):
         """Put the cursor on an item by its key; False when it is not shown."""
         for at, one in enumerate(self.keys):
             if one == key:
+                self.held = True
                 self.cursor = at
                 return True
         return False
 
     def action_move(self, by: int) -> None:
+        self.held = True
         self.cursor = self._landing(self.cursor + by, by)
 
     def action_page(self, by: int) -> None:
+        self.held = True
         line = self._top(self.cursor) + by * max(1, self.size.height - 1)
         self.cursor = self._landing(self._item_at(max(0, line)), by)
 
     def action_edge(self, end: int) -> None:
+        self.held = bool(end)
         self.cursor = self._landing(len(self.keys) - 1 if end else 0, -1 if end else 1)
         if not end:
             self.scroll_home(animate=False, force=True, immediate=True)
@@ -145,6 +154,7 @@ class LinesPane(ScrollView, can_focus=True):
         line = event.y + self.scroll_offset.y
         if line < self._tops[-1] and self.lands_on(at := self._item_at(line)):
             again = at == self.cursor
+            self.held = True
             self.cursor = at
             if again or event.chain == 2:
                 self.action_choose()
@@ -171,7 +181,7 @@ class LinesPane(ScrollView, can_focus=True):
             base += self.tone("cursor") if self.has_focus else Style(bold=True)
         within = line - self._tops[at]
         tail = self.tail_of(at, within)
-        room = max(0, width - 1 - sum(cell_len(text) for text, _ in tail) - bool(tail))
+        room = max(0, width - 1 - (sum(cell_len(text) for text, _ in tail) + 2 if tail else 0))
         pieces = [(POINTER if under else " ", "busy"), *fit(self.line_of(at, within, room), room, pad=bool(tail))]
         if tail:
             pieces += [(" ", ""), *tail]

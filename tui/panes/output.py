@@ -58,6 +58,7 @@ class OutputPane(LinesPane):
         mine = [at for at, one in enumerate(self.lines) if one.block.split(" ", 1)[0] == collector]
         if mine:
             hit = next((at for at in mine if self.lines[at].text.strip() in marked and self.lines[at].text.strip()), mine[0])
+            self.held = True
             self.cursor = hit
             self.scroll_to(y=max(0, mine[0] if hit - mine[0] < self.size.height else hit - 2), animate=False, force=True)
 
@@ -79,6 +80,7 @@ class OutputPane(LinesPane):
         heads = [at for at, one in enumerate(self.lines) if one.head]
         later = [at for at in heads if at > self.cursor] if by > 0 else [at for at in heads[::-1] if at < self.cursor]
         if later:
+            self.held = True
             self.cursor = later[0]
             self.scroll_to(y=later[0], animate=False, force=True)
 

@@ -24,12 +24,18 @@ from straggler.tui.panes.text import Paragraph, TextPane
 
 @dataclass(frozen=True)
 class Remedy:
-    """A finding with its section rendered for it. `theirs`: the section is from the user's own config directory."""
+    """A finding with its section rendered for it. `theirs`: the section is from the user's own config directory.
+
+    `left_out`: commands that cannot be offered for these nodes, and why; `trouble`: why there is no section.
+    """
 
     finding: Finding
+    title: str = ""
     body: str = ""
     commands: tuple[SuggestedCommand, ...] = ()
     theirs: bool = False
+    left_out: tuple[tuple[str, str], ...] = ()
+    trouble: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +58,7 @@ def sureness(confidence: float) -> Sureness:
 
 
 class RemedyPane(TextPane):
-    """Owns one remedy and which of its commands is picked for copying."""
+    """Owns one remedy and which of its commands is picked for copying (-1: none yet)."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("v", "evidence", "evidence"),
@@ -72,7 +78,7 @@ class RemedyPane(TextPane):
     def __init__(self, *, id: str | None = None) -> None:  # noqa: A002
         super().__init__(id=id)
         self.remedy: Remedy | None = None
-        self.picked = 0
+        self.picked = -1
 
     def compose(self) -> ComposeResult:
         yield Static("", markup=False, classes="text")
@@ -88,7 +94,7 @@ class RemedyPane(TextPane):
         old = self.remedy.body if self.remedy else None
         self.remedy = remedy
         if not same:
-            self.picked = 0
+            self.picked = -1
             self.scroll_home(animate=False)
         self.show(_head(remedy.finding) if remedy else [[("choose a finding, and what to do about it stands here", "quiet")]])
         self._update(".doubts", _doubts(remedy) if remedy else [])
@@ -121,13 +127,14 @@ class RemedyPane(TextPane):
     @property
     def command(self) -> SuggestedCommand | None:
         commands = self.remedy.commands if self.remedy else ()
-        return commands[self.picked] if commands else None
+        return commands[self.picked] if commands and self.picked >= 0 else None
 
     def action_pick(self, by: int) -> None:
         if self.remedy and self.remedy.commands:
-            self.picked = (self.picked + by) % len(self.remedy.commands)
+            last = len(self.remedy.commands) - 1
+            self.picked = max(0, min(self.picked + by, last))
             self._draw_commands()
-            self.scroll_to_widget(self.query_one(".commands"), animate=False)
+            self.scroll_to_widget(self.query_one(".commands"), animate=False, top=True)
 
     def action_evidence(self) -> None:
         self._ask("evidence")
@@ -183,6 +190,10 @@ def _command(at: int, one: SuggestedCommand, picked: bool) -> list[Paragraph]:
 def _doubts(remedy: Remedy) -> list[Paragraph]:
     one = remedy.finding
     lines: list[Paragraph] = []
+    if remedy.trouble:
+        lines.append([(safe(remedy.trouble, limit=400), "fail")])
+    for command, why in remedy.left_out:
+        lines.append([("Not offered  ", "quiet"), (safe(command), ""), (f": {safe(why)}", "quiet")])
     for word, text in (("Not this if", one.false_alarm), ("Next", one.next_step), ("AWS's own guide", one.route)):
         if text:
             lines += [[(f"{word}  ", "brand"), (text, "")]]

@@ -20,7 +20,7 @@ OF_PANE: Mapping[str, tuple[Pair, ...]] = {
         ("/", "filter"),
         ("y", "copy"),
     ),
-    "remedy": (("y", "copy command"), ("n", "next"), ("v", "evidence"), ("c", "re-check"), ("Esc", "back")),
+    "remedy": (("n", "next command"), ("y", "copy"), ("v", "evidence"), ("c", "re-check"), ("Esc", "back")),
     "guided": (("n", "next"), ("b", "back"), ("Enter", "what to do"), ("G", "all panes")),
 }
 ALWAYS: tuple[Pair, ...] = (("?", "help"), ("q", "quit"))

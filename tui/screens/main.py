@@ -42,6 +42,7 @@ REST_SECONDS = 0.12
 class MainScreen(SessionKeys):
     """Owns which pane is up and hands data to the panes; what keys do to the session is in SessionKeys."""
 
+    AUTO_FOCUS = ""
     BINDINGS: ClassVar[list[BindingType]] = [
         *(Binding(str(at), f"pane('{name}')", name, show=False) for at, name in enumerate(PANES, 1)),
         Binding("tab", "turn(1)", "next pane", show=False),

@@ -66,7 +66,7 @@ class SessionKeys(Views):
         self.say("stopped: what came is kept, unread nodes say so; R reads them")
 
     def action_reread(self) -> None:
-        name = self.output_node if self.active == "output" else self.query_one(NodesPane).node
+        name = self.chosen_node if self.active == "output" else self.query_one(NodesPane).node
         if name is not None:
             self._reread([self.live.node(name)])
 

@@ -45,11 +45,16 @@ class Views(Screen[None]):
     def wide(self) -> bool:
         raise NotImplementedError
 
+    @property
+    def standing(self) -> bool:
+        """False once the screen is being taken down: work that comes back then has nobody to show itself to."""
+        return self.is_running and self.is_attached and bool(self.query("#keys"))
+
     # The beat.
 
     def beat(self) -> None:
         """Once in a while: hand over what changed. Never per event."""
-        if not self.is_current and not self.is_active:
+        if not self.standing:
             return
         live = self.live
         if live.changed and not self.paused:
@@ -73,6 +78,7 @@ class Views(Screen[None]):
             live.running,
             acknowledged,
             live.rechecks,
+            live.trouble,
         )
         if board != self._board:
             self._board = board
@@ -82,6 +88,11 @@ class Views(Screen[None]):
         raise NotImplementedError
 
     # Output.
+
+    @property
+    def chosen_node(self) -> str | None:
+        """The node that was opened, else the one the list stands on."""
+        return self.output_node or self.query_one(NodesPane).node
 
     def show_node(self, node: str) -> None:
         """Show one node's replies."""
@@ -93,8 +104,7 @@ class Views(Screen[None]):
         pane = self.query_one(OutputPane)
         if not self.query_one("#output-side").display:
             return
-        node = self.output_node or self.query_one(NodesPane).node
-        self.output_node = node
+        node = self.chosen_node
         facts = self.live.diagnosis.facts
         seen = facts.seen.get(node or "", {})
         stamp = (self.output_all, node, self.marked, self.live.revision if self.output_all else tuple(seen.values()))
@@ -111,7 +121,8 @@ class Views(Screen[None]):
     async def _draw_all(self, seen: dict[str, dict[str, Observation]], order: list[str]) -> None:
         marked = self.marked
         lines = await self.live.beside(lambda: tuple(replies.of_all(seen, order, marked)))
-        self.query_one(OutputPane).show(lines)
+        if self.standing:
+            self.query_one(OutputPane).show(lines)
 
     # Remedy.
 
@@ -120,9 +131,9 @@ class Views(Screen[None]):
 
     async def _show_remedy(self, finding: Finding) -> None:
         remedy = await self.live.beside(lambda: self.remedies.of(finding, self.live.diagnosis.nodes))
-        pane = self.query_one(RemedyPane)
-        await pane.show_remedy(remedy)
-        self.draw_bars()
+        if self.standing:
+            await self.query_one(RemedyPane).show_remedy(remedy)
+            self.draw_bars()
 
     # Guided and symptom.
 
@@ -170,6 +181,8 @@ class Views(Screen[None]):
     # Bars.
 
     def draw_bars(self) -> None:
+        if not self.standing:
+            return
         live, width = self.live, self.size.width
         report = live.report
         faults = sum(one.level.is_fault for one in report.findings) if report else 0
@@ -209,7 +222,7 @@ class Views(Screen[None]):
             shown = f"{len(pane.rows):,} of " if filtered else ""
             return [*said, (f"{shown}{len(pane.every):,}  ", "strong"), *headings.node_counts(pane.every)]
         if name == "output":
-            who = "all nodes, alike folded" if self.output_all else safe(self.output_node or "", limit=40)
+            who = "all nodes, alike folded" if self.output_all else safe(self.chosen_node or "", limit=40)
             return [*said, (f"{who} ", "strong")]
         if name == "findings":
             return [*said, *headings.coverage(self.live.report)]
