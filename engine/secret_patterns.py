@@ -63,14 +63,45 @@ _PLAIN_TOKEN = re.compile(
 )
 _PLAIN_PASS = re.compile(_PLAIN_WORDS + r"|\d{1,6}|files|compat|sss|systemd|ldap|nis|db|x)", re.I | re.S)
 
+_PW_OWNERS = (
+    "storage",
+    "db",
+    "user",
+    "root",
+    "admin",
+    "smtp",
+    "bind",
+    "store",
+    "trust",
+    "key",
+    "login",
+    "sudo",
+)
+_PW_WORDS = (
+    *("password", "passwd", "passphrase", "passcode", "_pwd", "-pwd", ";pwd", "bindpw", "rootpw", "pass="),
+    *(f"{owner}{joint}pass" for owner in _PW_OWNERS for joint in ("", "_")),
+)
 _PW_NAME = (
-    r"(?:pass(?:word|wd|phrase|code)|(?:storage|db|user|root|admin|smtp|bind|store|trust|key|login|sudo)_?pass"
+    rf"(?:pass(?:word|wd|phrase|code)|(?:{'|'.join(_PW_OWNERS)})_?pass"
     r"|(?<=[_-])pwd|(?<=;)pwd|bindpw|rootpw|(?<![^_&?;,\s-])pass(?==))"
 )
+_KEY_OWNERS = (
+    "api",
+    "access",
+    "account",
+    "auth",
+    "private",
+    "signing",
+    "encryption",
+    "master",
+    "license",
+    "shared",
+)
+_KEY_OWNERS += ("service", "consumer", "client", "session")
+_KEY_WORDS = ("secret", *(f"{owner}{joint}key" for owner in _KEY_OWNERS for joint in ("", " ", "_", "-")))
 _KEY_NAME = (
     r"(?:secret(?:[ _-]?access[ _-]?key|[ _-]?key|[_-]?(?:value|string|text|data))?"
-    r"|(?:api|access|account|auth|private|signing|encryption|master|license|shared|service|consumer|client|session)"
-    r"[ _-]?key(?:[_-]?(?:data|value|secret))?)"
+    rf"|(?:{'|'.join(_KEY_OWNERS)})[ _-]?key(?:[_-]?(?:data|value|secret))?)"
 )
 _TOK_NAME = (
     r"(?:(?<!pad[_-])(?<!eos[_-])(?<!bos[_-])(?<!unk[_-])(?<!sep[_-])(?<!cls[_-])(?<!mask[_-])(?<!image[_-])(?<!stop[_-])"
@@ -202,7 +233,7 @@ PATTERNS: tuple[Pattern, ...] = (
     ),
     _token("vault-token", ("hvs.", "hvb."), r"hv[sb]\.[A-Za-z0-9_-]{20,}"),
     _token("databricks-token", ("dapi",), r"dapi[0-9a-f]{32}(?![0-9a-f])"),
-    _after("docker-auth", ("auth",), r"(?<![a-z_-])auth(?=[\\\"'])" + _SEP),
+    _after("docker-auth", ('auth"', "auth'", "auth\\"), r"(?<![a-z_-])auth(?=[\\\"'])" + _SEP),
     _after(
         "url-password",
         ("://",),
@@ -219,8 +250,8 @@ PATTERNS: tuple[Pattern, ...] = (
         r"(?:curl|wget)\s[^\n]{0,200}?\s(?:-u|--user)[ =]{0,4}[\"']?[^\s:\"']{1,128}:",
         r"(?P<v>[^\s\"']+)",
     ),
-    *_named("password", ("pass", "pwd", "bindpw", "rootpw"), _PW_NAME, _PLAIN_PASS),
-    *_named("secret", ("secret", "key"), _KEY_NAME, _PLAIN),
+    *_named("password", _PW_WORDS, _PW_NAME, _PLAIN_PASS),
+    *_named("secret", _KEY_WORDS, _KEY_NAME, _PLAIN),
     *_named("token", ("token",), _TOK_NAME, _PLAIN_TOKEN),
 )
 
