@@ -58,7 +58,7 @@ class SshTransport:
         line = self._lines.setdefault(node.id, _Line())
         line.users += 1
         try:
-            reply = await self._start(line, self._specs[node.id])
+            reply = await self._start(line, self._specs[node.id], script.body)
             try:
                 async with contextlib.aclosing(self._converse(reply, script)) as stream:
                     async for data in stream:
@@ -82,13 +82,13 @@ class SshTransport:
             connection.abort()
         await self._dialer.close()
 
-    async def _start(self, line: _Line, spec: HostSpec) -> Reply:
+    async def _start(self, line: _Line, spec: HostSpec, body: bytes) -> Reply:
         """A session with `sh` in it, on the kept connection or, where that turns out to be dead, on a new one."""
         connection = line.connection
         if connection is not None and not connection.is_closed():
             try:
                 async with timeout(REUSE_SECONDS):
-                    return await _shell(connection)
+                    return await _shell(connection, body)
             except (asyncssh.Error, OSError, asyncio.TimeoutError, TimeoutError):
                 if line.connection is connection:
                     line.connection = None
@@ -98,7 +98,7 @@ class SshTransport:
                 line.connection = await self._dialer.open(spec)
             connection = line.connection
         try:
-            return await _shell(connection)
+            return await _shell(connection, body)
         except asyncssh.ChannelOpenError as error:
             raise TransportError(
                 Status.UNREACHABLE,
@@ -109,7 +109,6 @@ class SshTransport:
             raise explain(error, self._dialer.way(spec)) from error
 
     async def _converse(self, reply: Reply, script: Script) -> AsyncGenerator[bytes, None]:
-        reply.send(script.body)
         hello = script.nonce.encode()
         done = hello + b" done"
         head, tail, begun = b"", b"", False
@@ -135,8 +134,8 @@ class SshTransport:
             self._lines.pop(name, None)
 
 
-async def _shell(connection: asyncssh.SSHClientConnection) -> Reply:
-    reply = Reply()
+async def _shell(connection: asyncssh.SSHClientConnection, body: bytes) -> Reply:
+    reply = Reply(body)
     await connection.create_session(
         lambda: reply, "sh", env=None, send_env=None, request_pty=False, x11_forwarding=False, encoding=None
     )

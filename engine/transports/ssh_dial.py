@@ -19,6 +19,7 @@ from straggler.engine.nodesets import HostSpec
 from straggler.engine.transports.ssh_config import expand_path
 from straggler.engine.transports.ssh_errors import Way, explain
 from straggler.engine.transports.ssh_keys import DEFAULT_KEYS, KeyRing, KnownHosts, describe
+from straggler.engine.transports.ssh_wire import Wire
 
 CONNECT_SECONDS = 12
 """From the first packet to the end of login, unless ConnectTimeout in ssh config says less or (up to 18 s) more."""
@@ -131,7 +132,7 @@ class Dialer:
             and not config.canonicalize_hostname
             and not config.config.has_match_final()
         ):
-            options["sock"] = await self._dial(config)
+            options["tunnel"] = Wire(await self._dial(config))
         return await asyncssh.connect(**options)
 
     def _credentials(self, config: asyncssh.SSHClientConnectionOptions) -> dict[str, Any]:

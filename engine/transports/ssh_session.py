@@ -19,7 +19,9 @@ GRACE_SECONDS = 2.0
 class Reply(asyncssh.SSHClientSession[bytes]):
     """Bytes of stdout by `read`; b"" is the end. `lost` is set when the connection broke, `done` by who knows the end is near."""
 
-    def __init__(self) -> None:
+    def __init__(self, body: bytes) -> None:
+        """`body` is the whole of stdin."""
+        self._body = body
         self.errors = bytearray()
         self.exit_status: int | None = None
         self.lost: Exception | None = None
@@ -32,7 +34,9 @@ class Reply(asyncssh.SSHClientSession[bytes]):
         self._grace: asyncio.TimerHandle | None = None
 
     def connection_made(self, chan: asyncssh.SSHClientChannel[bytes]) -> None:
+        """The channel is open, and `sh` about to be asked for: stdin follows at once instead of waiting for the answer."""
         self._channel = chan
+        asyncio.get_running_loop().call_soon(self._send)
 
     def data_received(self, data: bytes, datatype: asyncssh.DataType) -> None:
         if datatype is not None:
@@ -61,13 +65,6 @@ class Reply(asyncssh.SSHClientSession[bytes]):
         self.lost, self._closed = exc, True
         self._finish()
 
-    def send(self, body: bytes) -> None:
-        """The whole of stdin."""
-        if self._channel is not None:
-            with contextlib.suppress(OSError):
-                self._channel.write(body)
-                self._channel.write_eof()
-
     async def read(self) -> bytes:
         while not self._chunks and not self._ended:
             self._wake.clear()
@@ -92,6 +89,12 @@ class Reply(asyncssh.SSHClientSession[bytes]):
             if not self.done and self.exit_status is None:
                 self._channel.terminate()
             self._channel.close()
+
+    def _send(self) -> None:
+        if self._channel is not None:
+            with contextlib.suppress(OSError):
+                self._channel.write(self._body)
+                self._channel.write_eof()
 
     def _finish(self) -> None:
         self._ended = True

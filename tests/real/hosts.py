@@ -59,6 +59,7 @@ class Host:
     known: str = "yes"
     """`yes`: in known_hosts; `no`: not there; `changed`: there with another key."""
     address: str = ""
+    listen: str = ""
     user: str = "root"
 
 
@@ -127,9 +128,10 @@ class Hosts:
             raise failed[0]
         return out[0]
 
-    def command(self, *words: str, **env: str) -> list[str]:
-        """A command line that runs on the head node, with the client's home."""
-        return ["ip", "netns", "exec", self.head, "env", *(f"{key}={value}" for key, value in env.items()), *words]
+    def command(self, *words: str, on: str = "") -> list[str]:
+        """A command line that runs with the network of the head node, or of the host `on`."""
+        number = list(self.hosts).index(on) + 1 if on else 0
+        return ["ip", "netns", "exec", f"{self._prefix}h{number}" if on else self.head, *words]
 
     def scratch(self, name: str) -> list[str]:
         """What is left in the host's memory file system by straggler, once its processes had the time to end."""
@@ -175,7 +177,7 @@ class Hosts:
         for path in (home, home / "keys", home / "bin"):
             path.chmod(0o755 if path.is_dir() else 0o644)
         (home / "sshd_config").write_text(
-            f"Port 22\nListenAddress {host.address}\nHostKey {self.folder}/host_key\nAuthorizedKeysFile {home}/keys\n"
+            f"Port 22\nListenAddress {host.listen or host.address}\nHostKey {self.folder}/host_key\nAuthorizedKeysFile {home}/keys\n"
             "StrictModes no\nPasswordAuthentication no\nKbdInteractiveAuthentication no\nPermitRootLogin prohibit-password\n"
             f"UsePAM no\nUseDNS no\nPidFile none\nMaxStartups 500:30:1000\nAcceptEnv LANG\n{host.config.format(home=home)}\n"
         )
