@@ -54,10 +54,12 @@ NODE_COMMANDS: Mapping[str, Form] = MappingProxyType(
         "sort": Form(never=r"^-[a-zA-Z]*[oT]|^--(output|compress|temporary)", why="-o writes a file"),
         "uniq": Form(each=r"-[a-zA-Z0-9]+", why="a second operand would be written to"),
         "sed": Form(
-            never=r"^-[a-zA-Z]*[if]|^--(in-place|file)|(^|[;/}\s0-9$])[wWe](\s|$)", why="no -i, no w, no e"
+            never=r"^-[a-zA-Z]*[if]|^--(in-place|file)|(^|[;/}\s0-9$])[wWe](\s|$)|(?<!^/)\0|\0(?!/p$)",
+            why="no -i, no w, no e",
         ),
         "awk": Form(
-            never=r"system|getline|\||>>?\s*[\"$a-z]|^-[fiE]", why="no system(), no pipe, no output file"
+            never=r"system|getline|\||>>?\s*[\"$a-z]|^-[fiE]|^(?![a-z]+=).*\0",
+            why="no system(), no pipe, no output file",
         ),
         "date": Form(each=r"\+[^\0]*|-u|-d|@[0-9\0]+", why="-s sets the clock"),
         "hostname": Form(each=r"-[fsid]", why="a name would be set"),
@@ -125,22 +127,27 @@ LOCAL_SHELL = "/bin/sh"
 """The one program started on this machine by us: the shell of `--local`, which gets the same composed script as any node."""
 
 WRAPPERS: Mapping[str, str] = MappingProxyType(
-    {"priv": "", "timeout": r"[0-9]+", "nice": r"-n [0-9]+", "command": ""}
+    {"priv": "", "timeout": r"[0-9]+", "nice": r"-n [0-9]+", "command": "", "beside": r"\0|\S+"}
 )
 """Words that start another program, with what stands between: the program behind them is what is checked."""
 
 
+def unwrapped(argv: Sequence[str]) -> tuple[str, ...]:
+    """The program that is really started, with its arguments; empty when what stands between is not as it must be."""
+    if not argv or argv[0] not in WRAPPERS:
+        return tuple(argv)
+    between = WRAPPERS[argv[0]]
+    used = 1 + (between.count(" ") + 1 if between else 0)
+    return unwrapped(argv[used:]) if re.fullmatch(between, " ".join(argv[1:used])) else ()
+
+
 def allowed(argv: Sequence[str], *, runner: bool = False) -> bool:
     """Whether this program may be started so. Words are as the shell sees them, with OPEN for what it fills in."""
-    name, arguments = argv[0], list(argv[1:])
-    if name in WRAPPERS:
-        between = re.compile(WRAPPERS[name])
-        for used in range(3):
-            if between.fullmatch(" ".join(arguments[:used])) and len(arguments) > used:
-                return allowed(arguments[used:], runner=runner)
+    inner = unwrapped(argv)
+    if not inner:
         return False
-    form = NODE_COMMANDS.get(name) or (RUNNER_COMMANDS.get(name) if runner else None)
-    return form is not None and form.fits(arguments)
+    form = NODE_COMMANDS.get(inner[0]) or (RUNNER_COMMANDS.get(inner[0]) if runner else None)
+    return form is not None and form.fits(inner[1:])
 
 
 def admit(collectors: Iterable[AnyCollector]) -> None:

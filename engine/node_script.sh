@@ -6,6 +6,43 @@ missing() { echo "$1 is not installed" >&2; exit 120; }
 denied() { echo "$1" >&2; exit 121; }
 absent() { echo "$1" >&2; exit 122; }
 priv() { if [ "$S_SUDO" = 1 ] && [ "$S_UID" != 0 ]; then sudo -n "$@"; else "$@"; fi; }
+# `beside LABEL CMD...` runs CMD on its own, its output in the scratch: one that hangs in the kernel holds up nothing else.
+# `besides SECONDS` waits for them all and prints `said LABEL | LINE` for what they said and `ended LABEL` for each that ended.
+beside() {
+  s_n=$((${s_n:-0} + 1))
+  eval "s_label_$s_n=\$1"
+  shift
+  if [ -z "$s_d" ]; then s_now_said=$("$@" 2>&1 </dev/null); eval "s_beside_$s_n=-"; s_tell "$s_n" "$s_now_said"; return; fi
+  "$@" >"$s_d/$S_JOB$s_n" 2>&1 </dev/null &
+  eval "s_beside_$s_n=$!"
+}
+s_tell() {
+  eval "s_label=\$s_label_$1"
+  if [ -n "$2" ]; then printf '%s\n' "$2" | while IFS= read -r s_line; do printf 'said %s | %s\n' "$s_label" "$s_line"; done; fi
+  printf 'ended %s\n' "$s_label"
+}
+besides() {
+  s_naps=0 s_open=" "
+  while [ -n "$s_open" ]; do
+    s_open= s_k=0
+    while [ "$s_k" -lt "${s_n:-0}" ]; do
+      s_k=$((s_k + 1))
+      eval "s_p=\$s_beside_$s_k"
+      if [ "$s_p" = "-" ]; then continue; fi
+      s_state=Z
+      { read -r s_rest s_rest s_state s_rest <"/proc/$s_p/stat"; } 2>/dev/null
+      if [ "$s_state" = Z ]; then
+        s_tell "$s_k" "$(head -c 4096 <"$s_d/$S_JOB$s_k")"
+        eval "s_beside_$s_k=-"
+      else
+        s_open=$s_open$s_k
+      fi
+    done
+    if [ "$s_naps" -ge "$(($1 * 10))" ]; then return; fi
+    if [ -n "$s_open" ]; then sleep 0.1 2>/dev/null || { sleep 1; s_naps=$((s_naps + 9)); }; fi
+    s_naps=$((s_naps + 1))
+  done
+}
 
 # Seconds since boot into s_t, without starting a process where /proc is there.
 s_now() { { read -r s_t s_rest </proc/uptime; } 2>/dev/null && s_t=${s_t%%.*} || s_t=$(date +%s); }
@@ -84,7 +121,7 @@ s_job() {
     {
       {
         (
-          S_JOB=$S_MARK.$1.
+          S_JOB="$S_MARK.$1."
           export S_JOB
           read -r s_me s_rest </proc/self/stat
           echo "$s_me" >"$s_d/$1.p"
@@ -167,7 +204,7 @@ s_in_turn() {
     s_watch "$s_i" "$s_max" >/dev/null 2>&1 </dev/null &
     s_dog=$!
     s_out=$(
-      { (S_JOB=$S_MARK.$s_i. && export S_JOB && "s_$s_i"); printf '@@%s' "$?"; } 2>/dev/null </dev/null | head -c "$((S_CAP + 5))"
+      { (S_JOB="$S_MARK.$s_i." && export S_JOB && "s_$s_i"); printf '@@%s' "$?"; } 2>/dev/null </dev/null | head -c "$((S_CAP + 5))"
     )
     for s_f in $(s_kin "$s_dog") "$s_dog"; do kill -KILL "$s_f"; done
     s_r=${s_out##*@@} s_body=${s_out%@@*} s_state=ok

@@ -35,7 +35,7 @@ if have nvidia-smi; then
   m=temperature.memory,mig.mode.current,ecc.mode.current,pcie.link.width.current,pcie.link.width.max,clocks.sm,clocks.max.sm
   e=ecc.errors.corrected.volatile.total,ecc.errors.uncorrected.volatile.total,ecc.errors.corrected.aggregate.total,ecc.errors.uncorrected.aggregate.total
   t() { echo "$1.hw_slowdown,$1.hw_thermal_slowdown,$1.sw_thermal_slowdown,$1.hw_power_brake_slowdown,$1.sw_power_cap"; }
-  n=$b,$m,$e,$(t clocks_event_reasons)
+  n="$b,$m,$e,$(t clocks_event_reasons)"
   for q in "$n,gpu_recovery_action" "$n" "$b,$m,$e,$(t clocks_throttle_reasons)" "$b,ecc.errors.uncorrected.volatile.total"; do
     r=0
     o=$(nvidia-smi --query-gpu="$q" --format=csv,nounits 2>&1) || r=$?
@@ -271,7 +271,7 @@ def _gpu(row: Mapping[str, str]) -> Gpu:
 
 def _remap(row: Mapping[str, str]) -> Remap:
     return Remap(
-        pci=pci.device(row.get("gpu_bus_id", "")),
+        pci=pci.device(row.get("gpu_bus_id") or row.get("pci.bus_id", "")),
         correctable=_int(row.get("remapped_rows.correctable")),
         uncorrectable=_int(row.get("remapped_rows.uncorrectable")),
         pending=_flag(row.get("remapped_rows.pending")),

@@ -112,21 +112,23 @@ def test_one_that_hangs_is_killed_and_costs_only_itself(shell: tuple[str, ...]) 
     assert said.done is not None
 
 
-@pytest.mark.parametrize(
-    "snippet",
-    [
-        "trap '' TERM HUP INT; sh -c 'trap \"\" TERM; while :; do sleep 0.MARK; done'",
-        "while :; do sleep 0.MARK; done | cat",
-        "(while :; do sleep 0.MARK; done) & wait",
-        "x=$(while :; do sleep 0.MARK; done)",
-        "sh -c 'while :; do sleep 0.MARK; done' & exit 0",
-        "(sh -c 'sleep 1.MARK; sleep 4242.MARK' &)",
-    ],
+SHAPES = (
+    "sleep 4242.MARK",
+    "trap '' TERM HUP INT; sh -c 'trap \"\" TERM; while :; do sleep 0.MARK; done'",
+    "while :; do sleep 0.MARK; done | cat",
+    "(while :; do sleep 0.MARK; done) & wait",
+    "x=$(while :; do sleep 0.MARK; done)",
+    "sh -c 'while :; do sleep 0.MARK; done' & exit 0",
+    "(sh -c 'sleep 1.MARK; sleep 4242.MARK' &)",
 )
-def test_whatever_shape_it_hangs_in_nothing_runs_on(shell: tuple[str, ...], snippet: str) -> None:
-    mark = f"7{os.getpid()}{abs(hash((shell, snippet))) % 10000}"
-    block = ask(shell, collector(snippet.replace("MARK", mark), seconds=1))[0]
-    assert block.status is Status.TIMED_OUT
+
+
+def test_whatever_shape_it_hangs_in_nothing_runs_on(shell: tuple[str, ...]) -> None:
+    mark = f"7{os.getpid()}"
+    hanging = [collector(one.replace("MARK", mark), seconds=1, id=f"s{at}") for at, one in enumerate(SHAPES)]
+    said = ask(shell, *hanging, collector("echo fine", id="z"))
+    assert {one.status for at, one in said.blocks.items() if at < len(SHAPES)} == {Status.TIMED_OUT}
+    assert said[len(SHAPES)].text == "fine\n"
     assert eventually(lambda: not processes_with(mark))
 
 
@@ -237,8 +239,13 @@ PATH=/usr/bin exec /usr/bin/busybox sh
 """
 
 
-@pytest.mark.parametrize("how", ["-o ro", "-o size=64k", "-o nr_inodes=1"])
-def test_without_memory_to_write_to_snippets_run_in_turn(shell: tuple[str, ...], how: str) -> None:
+@pytest.mark.parametrize("how", ["-o ro", "-o nr_inodes=1"])
+def test_memory_that_is_there_and_takes_nothing_is_not_used(how: str) -> None:
+    said = ask(SHELLS["dash"], collector("echo a"), collector("exit 3", id="b"), prefix=no_scratch(how))
+    assert (said.order, said[0].text, said[1].exit_code, said.done is not None) == ([0, 1], "a\n", 3, True)
+
+
+def test_without_memory_to_write_to_snippets_run_in_turn(shell: tuple[str, ...]) -> None:
     said = ask(
         shell,
         collector("printf 'no newline'", id="a"),
@@ -248,7 +255,7 @@ def test_without_memory_to_write_to_snippets_run_in_turn(shell: tuple[str, ...],
         collector("head -c 50000000 /dev/zero | tr '\\000' x", id="e"),
         collector(":", id="f"),
         collector("echo '@@7'; exit 3", id="g"),
-        prefix=no_scratch(how),
+        prefix=no_scratch("-o size=64k"),
     )
     assert said.order == list(range(7))
     assert [said[at].status for at in range(7)] == [
