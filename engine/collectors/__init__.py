@@ -2,14 +2,27 @@
 
 from __future__ import annotations
 
-from straggler.engine.collectors import governor, gpu, identity, kernel_log
+from straggler.engine.collectors import (
+    cpu_load,
+    efa,
+    filesystems,
+    governor,
+    gpu,
+    identity,
+    kernel_log,
+    versions,
+)
 from straggler.engine.collectors.base import AnyCollector
 
 COLLECTORS: tuple[AnyCollector, ...] = (
     identity.COLLECTOR,
     gpu.COLLECTOR,
     kernel_log.COLLECTOR,
+    efa.COLLECTOR,
+    versions.COLLECTOR,
     governor.COLLECTOR,
+    filesystems.COLLECTOR,
+    cpu_load.COLLECTOR,
 )
 """Every collector there is, in the order they are shown."""
 

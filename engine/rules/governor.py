@@ -29,7 +29,9 @@ def judge(view: NodeView) -> Iterable[Verdict]:
     elif shown:
         yield Verdict("cpu.governor", Level.UNKNOWN, "a CPU hides its governor")
     else:
-        yield Verdict("cpu.governor", Level.INFO, "no CPU governor: the hypervisor or firmware sets the clock")
+        yield Verdict(
+            "cpu.governor", Level.INFO, "no CPU governor: the hypervisor or firmware sets the clock"
+        )
 
 
 RULE = Rule(

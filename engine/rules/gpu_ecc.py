@@ -26,7 +26,7 @@ def judge(view: NodeView) -> Iterable[Verdict]:
             also=("gpu.ecc-uncorrectable",),
         )
     if off:
-        yield Verdict("ecc.off", Level.WARN, "ECC is off: memory errors go unseen", names(off))
+        yield Verdict("ecc.off", Level.WARN, "ECC is off: memory errors go unseen", names(off), _mode(off))
     if not bad and len(off) < max(1, len(facts.gpus)):
         good = "no GPU that answers met an uncorrectable memory error since its driver was loaded"
         yield from every_one(facts, "ecc.uncorrectable", _told, good, "a GPU does not tell its memory errors")
@@ -35,6 +35,10 @@ def judge(view: NodeView) -> Iterable[Verdict]:
         yield Verdict(
             "ecc.history", Level.INFO, "a GPU met uncorrectable memory errors in an earlier life", detail
         )
+
+
+def _mode(off: list[Gpu]) -> tuple[str, ...]:
+    return tuple(f"{label(one)}: ecc.mode.current Disabled" for one in off[:4])
 
 
 def _told(one: Gpu) -> object | None:

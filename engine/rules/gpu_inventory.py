@@ -136,6 +136,7 @@ def _words(facts: Gpus) -> Iterator[Verdict]:
 def _models(facts: Gpus) -> Iterator[Verdict]:
     models = sorted({one.name for one in facts.gpus if one.name})
     if len(models) > 1:
+        shown = tuple(f"{label(one)}: {one.name}" for one in facts.gpus)
         yield Verdict(
             "gpu.mixed-models", Level.WARN, "the GPUs of one node are not of one model", ", ".join(models)
         )

@@ -4,7 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from straggler.engine.simcluster import governor, gpu, identity, kernel_log
+from straggler.engine.simcluster import (
+    cpu_load,
+    efa,
+    filesystems,
+    governor,
+    gpu,
+    identity,
+    kernel_log,
+    versions,
+)
 from straggler.engine.simcluster.base import Reply, Say, SimNode
 
 SAYS: Mapping[str, Say] = {
@@ -12,6 +21,10 @@ SAYS: Mapping[str, Say] = {
     "governor": governor.say,
     "gpu": gpu.say,
     "kernel-log": kernel_log.say,
+    "efa": efa.say,
+    "versions": versions.say,
+    "cpu-load": cpu_load.say,
+    "filesystems": filesystems.say,
 }
 """What each collector's snippet would print; a test holds it to the list of collectors."""
 

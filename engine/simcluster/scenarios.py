@@ -34,6 +34,7 @@ def build(scenario: str, count: int, seed: int) -> dict[str, SimNode]:
         for number in draw.sample(numbers, min(many, count)):
             faults[number].add(word)
     nodes = (
-        SimNode(f"worker-{number:0{width}}", number, faults=frozenset(faults[number]), seed=seed) for number in numbers
+        SimNode(f"worker-{number:0{width}}", number, faults=frozenset(faults[number]), seed=seed)
+        for number in numbers
     )
     return {node.id: node for node in nodes}

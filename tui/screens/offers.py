@@ -1,0 +1,116 @@
+"""What there is to open on this machine, for the chooser: each source is one function that may read files, not more.
+
+They run in threads after the first paint, so what they need is imported inside them.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+
+HOST_FILE_NAMES = ("hostfile", "hosts", "hosts.txt", "machinefile")
+MOST_SESSIONS = 50
+MOST_FILES = 50
+
+
+@dataclass(frozen=True, slots=True)
+class Offer:
+    """One thing to open. `value` is what the choice hands back; all of it is text from files, not yet made safe."""
+
+    value: str
+    title: str
+    hint: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Offers:
+    """What one source has, and in one line why it has nothing or not everything."""
+
+    found: tuple[Offer, ...] = ()
+    note: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """One group of the chooser. `kind` goes into the Choice; `several`: more than one may be ticked."""
+
+    kind: str
+    title: str
+    load: Callable[[], Offers]
+    hint: str = ""
+    several: bool = False
+
+
+def sources(state_dir: Path | None = None, here: Path | None = None) -> tuple[Source, ...]:
+    """The groups in the order they are shown: what on-call needs first, what a newcomer needs last but in sight."""
+    return (
+        Source("hosts", "Hosts by SSH", partial(host_files, here)),
+        Source("local", "This machine", this_machine),
+        Source("session", "Past sessions", partial(past_sessions, state_dir)),
+        Source("demo", "Simulated cluster", scenarios, hint="nothing real is touched"),
+        Source("ssh", "From ~/.ssh/config", config_hosts, hint="Space chooses several", several=True),
+    )
+
+
+def scenarios() -> Offers:
+    from straggler.engine.simcluster.scenarios import SCENARIOS
+
+    return Offers(tuple(Offer(name, name, one.title) for name, one in SCENARIOS.items()))
+
+
+def this_machine() -> Offers:
+    import socket
+
+    return Offers((Offer("", "local", socket.gethostname() or "localhost"),))
+
+
+def host_files(here: Path | None = None) -> Offers:
+    """Files of the current directory that look like lists of hosts, with how many hosts each names."""
+    where = here or Path()
+    try:
+        names = sorted(one.name for one in os.scandir(where) if _looks_like_hosts(one))
+    except OSError as error:
+        return Offers(note=f"this directory cannot be listed: {error.strerror}")
+    if not names:
+        return Offers(note="no hostfile, hosts.txt, machinefile or *.hosts in this directory")
+    shown = tuple(_host_file(where, name) for name in names[:MOST_FILES])
+    return Offers(shown, f"{len(names) - MOST_FILES} more files not shown" if len(names) > MOST_FILES else "")
+
+
+def _looks_like_hosts(entry: os.DirEntry[str]) -> bool:
+    return (entry.name in HOST_FILE_NAMES or entry.name.endswith(".hosts")) and entry.is_file()
+
+
+def _host_file(where: Path, name: str) -> Offer:
+    from straggler.engine.errors import UsageError
+    from straggler.engine.nodesets import parse_hosts
+
+    path = f"@{where / name}"
+    try:
+        count = len(parse_hosts(path))
+    except UsageError as error:
+        return Offer(path, f"@{name}", f"cannot be used: {error}")
+    return Offer(path, f"@{name}", f"{count} host{'' if count == 1 else 's'}")
+
+
+def config_hosts() -> Offers:
+    from straggler.engine.errors import StragglerError
+    from straggler.engine.targets import hosts
+
+    try:
+        names = hosts.config_hosts()
+    except StragglerError as error:
+        return Offers(note=str(error))
+    if names:
+        return Offers(tuple(Offer(name, name) for name in names))
+    if Path("~/.ssh/config").expanduser().exists():
+        return Offers(note="~/.ssh/config names no single host (patterns such as * are not listed)")
+    return Offers(note="no ~/.ssh/config on this machine")
+
+
+def past_sessions(state_dir: Path | None = None) -> Offers:
+    """Newest first. Raises nothing: a state directory that cannot be read is said in one line."""
+    return Offers(note="none on this machine yet")
