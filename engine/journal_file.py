@@ -67,6 +67,8 @@ class JournalFile(threading.Thread):
         self._length = self._seq = self._observations = 0
         self.last = 0
         """Number of the last record on disk."""
+        self.alive_at = time.monotonic()
+        """When it last got a step further: slow is not the same as hanging."""
         self._left = False
         self._dirty = False
         self._synced = self._touched = time.monotonic()
@@ -84,9 +86,11 @@ class JournalFile(threading.Thread):
         self._items.put("")
 
     def finish(self, how: str, seconds: float) -> bool:
-        """Write what is queued and the end mark; False when that did not happen in time."""
+        """Write what is queued and the end mark; False when it died of it, or got no step further for so long."""
+        begun = time.monotonic()
         self._items.put(how)
-        self.join(seconds)
+        while self.is_alive() and time.monotonic() - max(begun, self.alive_at) < seconds:
+            self.join(min(seconds, 0.1))
         return not self.is_alive() and not self.dead
 
     def run(self) -> None:
@@ -164,6 +168,7 @@ class JournalFile(threading.Thread):
         return True
 
     def _line(self, item: Item) -> bytes:
+        self.alive_at = time.monotonic()
         self._seq = item.number
         self._observations += isinstance(item.record, Observation)
         return encode(item.record, item.at, self._seq, self._observations)
@@ -193,11 +198,12 @@ class JournalFile(threading.Thread):
             raise
         self._length += done
         self._dirty = True
+        self.alive_at = time.monotonic()
 
     def _sync(self) -> None:
         os.fdatasync(self._fd)
         self._dirty = False
-        self._synced = self._touched = time.monotonic()
+        self._synced = self._touched = self.alive_at = time.monotonic()
 
     def _end(self, how: str) -> None:
         self._seq += 1

@@ -86,18 +86,9 @@ _PW_NAME = (
     r"|(?<=[_-])pwd|(?<=;)pwd|bindpw|rootpw|(?<![^_&?;,\s-])pass(?==))"
 )
 _KEY_OWNERS = (
-    "api",
-    "access",
-    "account",
-    "auth",
-    "private",
-    "signing",
-    "encryption",
-    "master",
-    "license",
-    "shared",
+    *("api", "access", "account", "auth", "private", "signing", "encryption", "master", "license", "shared"),
+    *("service", "consumer", "client", "session"),
 )
-_KEY_OWNERS += ("service", "consumer", "client", "session")
 _KEY_WORDS = ("secret", *(f"{owner}{joint}key" for owner in _KEY_OWNERS for joint in ("", " ", "_", "-")))
 _KEY_NAME = (
     r"(?:secret(?:[ _-]?access[ _-]?key|[ _-]?key|[_-]?(?:value|string|text|data))?"

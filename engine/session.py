@@ -254,9 +254,10 @@ class Journal:
         self._watching = None
         if self._closed or not self._pending or self._loop is None:
             return
-        waited = time.monotonic() - max(self._pending[0].queued, self._moved)
-        if waited > HANG_SECONDS and self._file is not None:
-            self._failed(self._file, "does not answer")
+        if self._file is not None:
+            since = max(self._pending[0].queued, self._moved, self._file.alive_at)
+            if time.monotonic() - since > HANG_SECONDS:
+                self._failed(self._file, "does not answer")
         self._watching = self._loop.call_later(HANG_SECONDS / 4, self._watch)
 
     def _leave(self, why: str) -> None:

@@ -10,6 +10,7 @@ import subprocess
 import sys
 import tempfile
 import threading
+import time
 import tracemalloc
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -253,6 +254,27 @@ async def test_a_disk_that_hangs_stops_neither_the_screen_nor_the_exit(
         assert [event.node for event in recover(health.path).events] == [f"n{number}" for number in range(5)]
     finally:
         freed.set()
+
+
+async def test_a_slow_disk_with_much_to_write_is_not_taken_for_one_that_hangs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(session, "HANG_SECONDS", 0.2)
+    monkeypatch.setattr(journal_file, "BATCH_RECORDS", 2)
+    real_write = os.write
+
+    def slow(fd: int, data: memoryview) -> int:
+        time.sleep(0.02)
+        return real_write(fd, data)
+
+    journal = Journal.create(META, tmp_path / "state")
+    monkeypatch.setattr(journal_file.os, "write", slow)
+    for number in range(100):
+        journal.append(observation(number))
+    await journal.drained()
+    health = journal.close()
+    assert health.why == ""
+    assert len(list(recover(health.path).events)) == 100
 
 
 async def test_a_hang_in_the_middle_costs_no_record_of_either_half(
