@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from straggler.engine.collectors import BY_ID
+from straggler.engine.coverage import section_for
 from straggler.engine.knowledge import Knowledge
 from straggler.engine.model import (
     Evidence,
@@ -25,6 +26,7 @@ from straggler.engine.model import (
 )
 from straggler.engine.nodesets import fold
 from straggler.engine.rules.base import NodeView, Rule
+from straggler.engine.rules.peers import peer_findings
 
 EVIDENCE_KEPT = 12
 """Lines of evidence a finding carries; the rest is in the observations."""
@@ -36,7 +38,7 @@ SILENT = frozenset({Status.UNREACHABLE, Status.TIMED_OUT, Status.TRUNCATED, Stat
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """What a set of observations amounts to. `levels`: the worst level per node, UNKNOWN when nothing was read.
+    """What a set of observations amounts to. `levels`: the worst fault per node; UNKNOWN while anything wanted is unread.
 
     `waiting`: nodes that owe a reading: not answered yet, or the session ended before they did.
     `coverage`: percent of the readings the rules wanted that could be had; what does not apply to a node is not wanted.
@@ -98,6 +100,7 @@ def judge(
                 for verdict in _ask(rule, view):
                     folded[verdict.id, verdict.level, verdict.title].append((node, verdict, rule))
     findings = [_finding(key, group, facts, known) for key, group in folded.items()]
+    findings += peer_findings(nodes, facts.facts, known)
     return _report(nodes, findings, facts, rules)
 
 
@@ -106,11 +109,8 @@ def _ask(rule: Rule, view: NodeView) -> Iterable[Verdict]:
         facts = view.facts[one.id]
         if isinstance(facts, Unread):
             level = Level.INFO if facts.status is Status.NOT_APPLICABLE else Level.UNKNOWN
-            return [
-                Verdict(
-                    rule.unknown, level, f"{one.id} not read: {facts.status.value}", facts.why, confidence=1.0
-                )
-            ]
+            title = f"{one.id} not read: {facts.status.value}"
+            return [Verdict(rule.unknown, level, title, facts.why, confidence=1.0, unread=facts.status)]
     absent = {
         one.id: Unread(Status.NOT_VISIBLE, "not asked") for one in rule.uses if one.id not in view.facts
     }
@@ -146,8 +146,9 @@ def _finding(
         why=kind.why,
         false_alarm=kind.false_alarm,
         next_step=kind.next_step,
-        reference=f"remedies/{kind.section}",
-        route=kind.route,
+        reference=section_for(first.unread) if first.unread else f"remedies/{kind.section}",
+        route="" if first.unread else kind.route,
+        unread=first.unread,
         rule=group[0][2].id,
         also=tuple(dict.fromkeys(other for _, verdict, _ in group for other in verdict.also)),
         values=first.values,
@@ -159,19 +160,20 @@ def _report(nodes: Sequence[Node], findings: list[Finding], facts: Facts, rules:
     read = {
         node.id for node in nodes if any(o.status is Status.OK for o in facts.seen.get(node.id, {}).values())
     }
-    for name in read:
+    missing = uncovered(nodes, facts, rules)
+    wanted = {one.id for rule in rules for one in rule.reads}
+    waiting = tuple(node.id for node in nodes if not wanted <= facts.facts.get(node.id, {}).keys())
+    # Fine is only a node of which everything wanted could be read.
+    for name in read - {name for one in missing for name in one.subjects} - set(waiting):
         levels[name] = Level.PASS
     for finding in findings:
         if finding.level.is_fault:
             for name in finding.subjects:
-                if finding.level.rank < levels[name].rank or levels[name] is Level.UNKNOWN:
-                    levels[name] = finding.level
+                levels[name] = min(levels[name], finding.level, key=lambda level: level.rank)
     order = sorted(findings, key=lambda f: (f.level.rank, f.priority or "P9", -f.confidence, f.id, f.title))
-    wanted = {one.id for rule in rules for one in rule.reads}
-    waiting = tuple(node.id for node in nodes if not wanted <= facts.facts.get(node.id, {}).keys())
     return Report(
         findings=tuple(order),
-        uncovered=uncovered(nodes, facts, rules),
+        uncovered=missing,
         levels=levels,
         nodes_read=len(read),
         nodes_total=len(nodes),

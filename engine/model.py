@@ -149,6 +149,7 @@ class Verdict:
     priority: Priority | None = None
     values: Mapping[str, str] = field(default_factory=lambda: NO_VALUES)
     also: tuple[str, ...] = ()
+    unread: Status | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,6 +184,8 @@ class Finding:
     also: tuple[str, ...] = ()
     values: Mapping[str, str] = field(default_factory=lambda: NO_VALUES)
     commands: tuple[SuggestedCommand, ...] = ()
+    unread: Status | None = None
+    """Set where the finding says only that a reading is missing: why it is."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -88,7 +88,7 @@ def items(board: Board, opened: Collection[str], width: int) -> Iterator[Item]:
 
 def is_undecided(one: Finding) -> bool:
     """UNKNOWN for another reason than an unread collector: those stand under `not covered`."""
-    return one.level is Level.UNKNOWN and " not read: " not in one.title
+    return one.level is Level.UNKNOWN and one.unread is None
 
 
 def heading(text: str) -> Item:

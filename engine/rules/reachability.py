@@ -9,11 +9,11 @@ from straggler.engine.model import Level, Status, Verdict
 from straggler.engine.rules.base import NodeView, Rule
 
 _BY_STATUS = {
-    Status.UNREACHABLE: ("node.unreachable", Level.FAIL, "cannot be reached from here", 0.8),
-    Status.TIMED_OUT: ("node.hung", Level.WARN, "was reached but gave no answer in time", 0.7),
-    Status.TRUNCATED: ("node.hung", Level.WARN, "broke off before it had answered anything", 0.6),
-    Status.DENIED: ("node.denied", Level.UNKNOWN, "refused us", 1.0),
-    Status.CANCELLED: ("node.unread", Level.UNKNOWN, "was not read: cancelled", 1.0),
+    Status.UNREACHABLE: ("node.unreachable", Level.FAIL, "a node cannot be reached from here", 0.8),
+    Status.TIMED_OUT: ("node.hung", Level.WARN, "a node was reached but gave no answer in time", 0.7),
+    Status.TRUNCATED: ("node.hung", Level.WARN, "a node broke off before it had answered anything", 0.6),
+    Status.DENIED: ("node.denied", Level.UNKNOWN, "a node refused us", 1.0),
+    Status.CANCELLED: ("node.unread", Level.UNKNOWN, "a node was not read: cancelled", 1.0),
 }
 
 
@@ -23,7 +23,7 @@ def judge(view: NodeView) -> Iterable[Verdict]:
     if not statuses:
         return
     if any(status not in _BY_STATUS for status in statuses):
-        yield Verdict("node.reached", Level.PASS, "answered", confidence=1.0)
+        yield Verdict("node.reached", Level.PASS, "the node answered", confidence=1.0)
         return
     status = statuses.most_common(1)[0][0]
     name, level, title, confidence = _BY_STATUS[status]

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from straggler.engine import knowledge
 from straggler.engine.collectors import COLLECTORS, governor
 from straggler.engine.judge import Facts, Report, judge
 from straggler.engine.model import Level, Node, Observation, Status, Vantage, Window
-from straggler.engine.rules import RULES, Rule
+from straggler.engine.rules import RULES, Rule, peers
 from straggler.engine.rules import governor as governor_rule
 
 KNOWN = knowledge.load()
@@ -26,7 +28,8 @@ def report(
     for one in seen:
         facts.add(one)
     names = nodes or tuple(dict.fromkeys(one.node for one in seen))
-    return judge([Node(name) for name in names], facts, rules, KNOWN, WINDOW)
+    result = judge([Node(name) for name in names], facts, rules, KNOWN, WINDOW)
+    return replace(result, findings=tuple(one for one in result.findings if one.rule != peers.ID))
 
 
 def test_nodes_with_one_cause_are_one_finding_with_their_names_folded() -> None:

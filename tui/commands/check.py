@@ -71,8 +71,9 @@ async def _gather(diagnosis: Diagnosis, state: Path | None) -> None:
             await diagnosis.settle()
         finally:
             await diagnosis.close()
-    if diagnosis.saved is not None and not diagnosis.saved.saved:
-        print(f"straggler: this session is NOT SAVED: {diagnosis.saved.why}", file=sys.stderr)
+    if diagnosis.saved is not None and diagnosis.saved.why:
+        lead = "" if diagnosis.saved.saved else "this session is NOT SAVED: "
+        print(f"straggler: {lead}{diagnosis.saved.why}", file=sys.stderr)
 
 
 def conclude(diagnosis: Diagnosis, args: argparse.Namespace) -> int:

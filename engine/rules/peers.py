@@ -1,0 +1,228 @@
+"""Every fact of a node against its peers: the one that differs is shown, folded; nobody is accused where there is no majority.
+
+A fleet rule: it looks over the nodes of one group, so it makes findings itself instead of verdicts per node.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from straggler.engine.collectors import COLLECTORS, identity
+from straggler.engine.knowledge import Knowledge
+from straggler.engine.model import Evidence, Finding, Level, Node, Unread
+from straggler.engine.nodesets import fold
+
+ID = "peers"
+FINDS = ("peers.differs", "peers.split", "peers.same", "peers.same-machine", "peers.same-hostname")
+
+Values = dict[tuple[str, str], dict[str, str]]
+"""(collector, field) -> node -> value, of the nodes that could be read."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Odd:
+    """One field in which some nodes differ from the majority."""
+
+    collector: str
+    name: str
+    common: str
+    same: tuple[str, ...]
+    others: tuple[tuple[str, tuple[str, ...]], ...]
+    unread: tuple[str, ...]
+
+
+def peer_findings(
+    nodes: Sequence[Node], facts: dict[str, dict[str, object]], known: Knowledge
+) -> list[Finding]:
+    """Findings over every group of nodes; `facts` is node -> collector -> facts or Unread."""
+    groups: dict[tuple[str, str], list[Node]] = defaultdict(list)
+    for node in nodes:
+        if any(not isinstance(one, Unread) for one in facts.get(node.id, {}).values()):
+            groups[node.group, _type(node, facts)].append(node)
+    found = [one for group in groups.values() for one in _group(group, facts, known)]
+    return found + list(_doubles(nodes, facts, known))
+
+
+def _type(node: Node, facts: dict[str, dict[str, object]]) -> str:
+    read = facts.get(node.id, {}).get(identity.COLLECTOR.id)
+    return node.instance_type or (read.instance_type if isinstance(read, identity.Identity) else None) or ""
+
+
+def _group(nodes: list[Node], facts: dict[str, dict[str, object]], known: Knowledge) -> Iterator[Finding]:
+    names = [node.id for node in nodes]
+    values = _values(names, facts)
+    odd: dict[tuple[str, ...], list[_Odd]] = defaultdict(list)
+    split: list[_Odd] = []
+    compared = set(names)
+    for (collector, name), by_node in values.items():
+        counts = Counter(by_node.values())
+        if len(counts) < 2:
+            compared &= by_node.keys() if len(by_node) > 1 else compared
+            continue
+        one = _odd(collector, name, counts, by_node, names)
+        if counts[one.common] * 2 > len(by_node) and len(by_node) >= known.number("peers.least"):
+            odd[tuple(node for _, others in one.others for node in others)].append(one)
+        else:
+            split.append(one)
+    for who, fields in odd.items():
+        yield _differs(who, fields, len(names), known)
+    for one in split:
+        yield _split(one, known)
+    same = [key for key, by_node in values.items() if len(by_node) > 1 and len(set(by_node.values())) == 1]
+    if len(names) > 1 and same and not odd and not split:
+        detail = f"{len(same)} facts are the same on all that could be read"
+        yield _finding(
+            "peers.same",
+            Level.PASS,
+            "the nodes agree in every fact compared",
+            tuple(names),
+            ((fold(names), detail),),
+            (),
+            0.95,
+            known,
+        )
+
+
+def _values(names: Sequence[str], facts: dict[str, dict[str, object]]) -> Values:
+    values: Values = defaultdict(dict)
+    for collector in COLLECTORS:
+        if collector.fields is None:
+            continue
+        for node in names:
+            read = facts.get(node, {}).get(collector.id)
+            if read is None or isinstance(read, Unread):
+                continue
+            for name, value in collector.fields(read).items():
+                if value is not None:
+                    values[collector.id, name][node] = value
+    return values
+
+
+def _odd(
+    collector: str, name: str, counts: Counter[str], by_node: dict[str, str], names: Sequence[str]
+) -> _Odd:
+    common = max(counts, key=lambda value: (counts[value], value))
+    others: dict[str, list[str]] = defaultdict(list)
+    for node, value in by_node.items():
+        if value != common:
+            others[value].append(node)
+    return _Odd(
+        collector,
+        name,
+        common,
+        tuple(node for node, value in by_node.items() if value == common),
+        tuple((value, tuple(nodes)) for value, nodes in others.items()),
+        tuple(node for node in names if node not in by_node),
+    )
+
+
+def _differs(who: tuple[str, ...], fields: list[_Odd], total: int, known: Knowledge) -> Finding:
+    told = set(known.word("peers.expected").split(","))
+    level = Level.INFO if all(one.name in told for one in fields) else Level.WARN
+    listed = ", ".join(one.name for one in fields[:4]) + (" …" if len(fields) > 4 else "")
+    plural = "a node differs" if len(who) == 1 else "nodes differ"
+    share = len(who) / total
+    details = tuple(
+        (fold(nodes), f"{one.name} {value}; {_rest(one)}") for one in fields for value, nodes in one.others
+    )
+    evidence = tuple(
+        Evidence(f"{nodes[0]}: {one.collector}", f"{one.name}: {value}")
+        for one in fields
+        for value, nodes in one.others
+    )
+    title = f"{plural} from {'its' if len(who) == 1 else 'their'} peers in {listed}"
+    return _finding(
+        "peers.differs", level, title, who, details, evidence, 0.95 if share <= 0.25 else 0.7, known
+    )
+
+
+def _rest(one: _Odd) -> str:
+    many = len(one.same)
+    unread = f"; not compared: {fold(one.unread)}" if one.unread else ""
+    return f"{many} other{'s' if many != 1 else ''} {one.common}{unread}"
+
+
+def _split(one: _Odd, known: Knowledge) -> Finding:
+    camps = [(one.common, one.same), *one.others]
+    details = tuple((fold(nodes), f"{one.name} {value}") for value, nodes in camps)
+    subjects = tuple(node for _, nodes in camps for node in nodes)
+    evidence = tuple(
+        Evidence(f"{nodes[0]}: {one.collector}", f"{one.name}: {value}") for value, nodes in camps
+    )
+    title = f"the nodes show {len(camps)} values of {one.name}, none of them a clear majority"
+    return _finding("peers.split", Level.INFO, title, subjects, details, evidence, 0.9, known)
+
+
+def _doubles(
+    nodes: Sequence[Node], facts: dict[str, dict[str, object]], known: Knowledge
+) -> Iterator[Finding]:
+    """Names that turn out to be one machine (one boot id), and machines that share a host name."""
+    boots: dict[str, list[str]] = defaultdict(list)
+    hosts: dict[str, dict[str, str]] = defaultdict(dict)
+    for node in nodes:
+        read = facts.get(node.id, {}).get(identity.COLLECTOR.id)
+        if isinstance(read, identity.Identity):
+            key = f"{read.boot_id} {read.hostname}"
+            if read.boot_id:
+                boots[key].append(node.id)
+            hosts[read.hostname].setdefault(key, node.id)
+    for key, names in boots.items():
+        if len(names) > 1:
+            evidence = tuple(
+                Evidence(f"{name}: identity", f"boot id and host name {key}") for name in names[:2]
+            )
+            yield _finding(
+                "peers.same-machine",
+                Level.WARN,
+                "two names lead to one machine",
+                tuple(names),
+                ((fold(names), key.split(" ")[1]),),
+                evidence,
+                0.95,
+                known,
+            )
+    for host, by_boot in hosts.items():
+        if len(by_boot) > 1:
+            names = list(by_boot.values())
+            evidence = tuple(Evidence(f"{name}: identity", f"hostname {host}") for name in names[:2])
+            yield _finding(
+                "peers.same-hostname",
+                Level.WARN,
+                "two machines have one host name",
+                tuple(names),
+                ((fold(names), host),),
+                evidence,
+                0.9,
+                known,
+            )
+
+
+def _finding(
+    name: str,
+    level: Level,
+    title: str,
+    subjects: tuple[str, ...],
+    details: tuple[tuple[str, str], ...],
+    evidence: tuple[Evidence, ...],
+    confidence: float,
+    known: Knowledge,
+) -> Finding:
+    kind = known.findings[name]
+    return Finding(
+        id=name,
+        level=level,
+        priority=kind.priority if level.is_fault else None,
+        title=title,
+        subjects=subjects,
+        details=details,
+        evidence=evidence,
+        confidence=confidence,
+        why=kind.why,
+        false_alarm=kind.false_alarm,
+        next_step=kind.next_step,
+        reference=f"remedies/{kind.section}",
+        route=kind.route,
+        rule=ID,
+    )
