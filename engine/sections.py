@@ -124,7 +124,10 @@ def _shipped() -> Mapping[str, Section]:
 
 
 def _split(text: str, file: str, where: str) -> Iterator[Section]:
-    title, body, templates, block, started = "", [], [], None, 0
+    title, started = "", 0
+    body: list[str] = []
+    templates: list[Template] = []
+    block: list[str] | None = None
     for number, line in enumerate([*text.splitlines(), "## "], 1):
         if block is not None:
             if line.strip() == "```":

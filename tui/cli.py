@@ -15,7 +15,16 @@ from importlib.metadata import version
 from typing import NoReturn
 
 from straggler.engine.errors import StragglerError, UsageError
-from straggler.tui.commands import COMMANDS
+from straggler.tui.commands import check, replay, sessions, ui
+from straggler.tui.commands.base import Command
+
+COMMANDS: tuple[Command, ...] = (
+    Command("ui", "open the terminal UI (the default)", ui.arguments, ui.run),
+    Command("check", "read the target, judge it, print the report", check.arguments, check.run),
+    Command("sessions", "list the sessions on this machine", sessions.arguments, sessions.run),
+    Command("replay", "open a session again, offline", replay.arguments, replay.run),
+)
+"""Every command, in the order --help shows them."""
 
 EXIT_OK, EXIT_FATAL, EXIT_USAGE, EXIT_FOUND, EXIT_INTERRUPTED = 0, 1, 2, 3, 130
 
