@@ -66,11 +66,12 @@ async def gather(
     """
     gate = asyncio.Semaphore(limit or transport.limit)
     waiting = {node.id: node for node in nodes}
+    turn = asyncio.Lock()
 
     async def one(node: Node) -> None:
         async with gate:
             del waiting[node.id]
-            await _Visit(node, request, transport, sink).make()
+            await _Visit(node, request, transport, sink, turn).make()
 
     try:
         async with TaskGroup() as group:
@@ -79,7 +80,9 @@ async def gather(
     finally:
         # Only a cancelled or broken gathering leaves nodes here; each of them is answered, too.
         for node in waiting.values():
-            _Visit(node, request, transport, sink).give_up(Status.CANCELLED, "cancelled before its turn")
+            _Visit(node, request, transport, sink, turn).give_up(
+                Status.CANCELLED, "cancelled before its turn"
+            )
 
 
 def _transient(error: Exception) -> bool:
@@ -96,9 +99,15 @@ def _retries() -> AsyncIterator[Attempt]:
 
 
 class _Visit:
-    """One node, from the first try to the last observation."""
+    """One node, from the first try to the last observation.
 
-    def __init__(self, node: Node, request: Request, transport: Transport, sink: Sink) -> None:
+    `turn` is taken for each reply: whatever many nodes say at once, the event loop sees to keys and timers in between.
+    """
+
+    def __init__(
+        self, node: Node, request: Request, transport: Transport, sink: Sink, turn: asyncio.Lock
+    ) -> None:
+        self.turn = turn
         self.node, self.request, self.transport, self.sink = node, request, transport, sink
         self.answered: set[str] = set()
         self.started = time.time()
@@ -151,7 +160,9 @@ class _Visit:
                             met, begun = True, time.time()
                             self._meet(frame)
                         else:
-                            self._observe(request, frame, begun)
+                            async with self.turn:
+                                self._observe(request, frame, begun)
+                                await asyncio.sleep(0)
         except FloodError as error:
             raise TransportError(Status.TRUNCATED, "sent more than any honest node could; cut off") from error
         finally:

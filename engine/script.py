@@ -92,6 +92,7 @@ _RUNNER_STARTS = (
     "rm",
     "sleep",
     "sudo",
+    "tail",
     "wc",
 )
 """What the runner calls by name: a test holds this to the file."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 import subprocess
@@ -147,7 +148,5 @@ def scratches() -> set[Path]:
 def end(pids: set[int]) -> None:
     """Clean up behind a test that made a process nobody else can end."""
     for pid in pids:
-        try:
+        with contextlib.suppress(ProcessLookupError):
             os.kill(pid, signal.SIGKILL)
-        except ProcessLookupError:
-            continue

@@ -12,8 +12,38 @@ from tree_sitter import Language, Node, Parser
 from straggler.engine.gate import OPEN
 
 BUILTINS = frozenset(
-    ": . [ break case cd continue do done echo exit false for if kill local printf pwd read return set shift test "
-    "true type ulimit umask unset wait [[".split()
+    [
+        ":",
+        ".",
+        "[",
+        "break",
+        "case",
+        "cd",
+        "continue",
+        "do",
+        "done",
+        "echo",
+        "exit",
+        "false",
+        "for",
+        "if",
+        "kill",
+        "local",
+        "printf",
+        "pwd",
+        "read",
+        "return",
+        "set",
+        "shift",
+        "test",
+        "true",
+        "type",
+        "ulimit",
+        "umask",
+        "unset",
+        "wait",
+        "[[",
+    ]
 ) - {".", "kill"}
 """The shell's own words, without those that run what is handed to them (eval, exec, source, command, trap) or pass it on (export)."""
 

@@ -229,10 +229,11 @@ def test_a_node_with_busybox_alone_answers_and_its_hung_tools_are_killed(tmp_pat
     assert eventually(lambda: not processes_with(mark))
 
 
+# Debian's busybox is built without cksum, so that one is coreutils' own.
 # A mount namespace where /usr/bin holds busybox and nothing else of it than coreutils: no timeout, no setsid, no GNU grep.
 BARE = """
-mount -t tmpfs none /mnt && cp /bin/busybox /mnt/busybox && cd /mnt || exit 9
-for tool in sh cat cksum date env grep head id mkdir rm sleep true wc ls kill; do ln -s busybox $tool; done
+mount -t tmpfs none /mnt && cp /bin/busybox /usr/bin/cksum /mnt/ && cd /mnt || exit 9
+for tool in sh cat date env grep head id mkdir rm sleep tail true wc ls kill; do ln -s busybox $tool; done
 cd /
 mount -t tmpfs none /usr/local && mount --bind /mnt /usr/sbin && mount --bind /mnt /usr/bin || exit 9
 PATH=/usr/bin exec /usr/bin/busybox sh
@@ -324,7 +325,7 @@ def test_a_process_no_signal_reaches_is_abandoned_with_its_reason(
 
 @pytest.mark.parametrize("hidden", ["/proc/uptime", "/proc/mounts", "/proc/self/stat"])
 def test_a_proc_with_pieces_missing_is_enough(shell: tuple[str, ...], hidden: str) -> None:
-    cover = f'mkdir -p /mnt/p && mount -t proc none /mnt/p && mount -t tmpfs none /mnt && exec "$@"'
+    cover = 'mkdir -p /mnt/p && mount -t proc none /mnt/p && mount -t tmpfs none /mnt && exec "$@"'
     if hidden != "/proc/self/stat":
         cover = f"mount --bind /nonexistent {hidden} 2>/dev/null || mount -t tmpfs none /mnt; touch /mnt/x; chmod 0 /mnt/x;"
         cover += f' : >/mnt/x; mount --bind /mnt/x {hidden}; exec "$@"'
