@@ -26,6 +26,9 @@ from straggler.engine.secret_patterns import (
 ROUNDS = 6
 """Passes until nothing changes: taking out one secret can lay bare the start of its neighbour."""
 
+SHORTEST = 8
+"""No secret is shorter than this with the word that gives it away; most reasons and error texts are empty."""
+
 LINES_AFTER = 6
 """Lines a secret may stand below the word that gives it away (YAML entries, netrc, arguments one a line)."""
 
@@ -87,6 +90,8 @@ def _named(key: str, value: Any, clean: Callable[[Any], Any]) -> Any:
 
 
 def _suspicious(text: str) -> bool:
+    if len(text) < SHORTEST:
+        return False
     low = text.lower()
     return any(word in low for word in GATES)
 
