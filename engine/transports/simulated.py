@@ -23,6 +23,8 @@ class SimulatedTransport:
 
     def __init__(self, nodes: Mapping[str, SimNode], pace: float = 0.0) -> None:
         self._nodes, self._pace = nodes, pace
+        # One reply is made up per turn of the event loop: a thousand nodes at once must not keep it from the screen.
+        self._turn = asyncio.Lock()
 
     async def run(self, node: Node, script: Script) -> AsyncIterator[bytes]:
         sim = self._nodes[node.id]
@@ -35,8 +37,11 @@ class SimulatedTransport:
         for index, name in enumerate(asked):
             if self._pace:
                 await asyncio.sleep(self._pace * draw.uniform(0.5, 1.5) / max(1, len(asked)))
-            reply = SAYS[name](sim)
-            yield encode(script.nonce, index, reply.text.encode(), reply.errors.encode(), reply.code)
+            async with self._turn:
+                reply = SAYS[name](sim)
+                data = encode(script.nonce, index, reply.text.encode(), reply.errors.encode(), reply.code)
+                await asyncio.sleep(0)
+            yield data
         yield encode_done(script.nonce, len(asked))
 
     async def close(self) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import errno
 import os
+import re
 import shlex
 import socket
 from dataclasses import dataclass, field
@@ -152,7 +153,7 @@ def _unknown_name(error: socket.gaierror, way: Way) -> TransportError:
 
 
 def _disconnected(error: asyncssh.DisconnectError, way: Way) -> TransportError:
-    if isinstance(error, asyncssh.ProtocolNotSupported) or "version" in error.reason.lower():
+    if isinstance(error, asyncssh.ProtocolNotSupported) or re.search(r"version|banner", error.reason, re.I):
         return TransportError(
             Status.UNREACHABLE, f"what answers at {way.name} is no SSH server: {words(error.reason)}"
         )

@@ -65,7 +65,9 @@ class Bench:
         done = subprocess.run(words, stdin=subprocess.DEVNULL, capture_output=True, text=True, cwd=ROOT)
         seconds = time.perf_counter() - begun
         if done.returncode or wanted not in done.stdout:
-            raise SystemExit(f"{' '.join(words)}: {done.returncode}\n{done.stdout[-500:]}\n{done.stderr[-2000:]}")
+            raise SystemExit(
+                f"{' '.join(words)}: {done.returncode}\n{done.stdout[-500:]}\n{done.stderr[-2000:]}"
+            )
         return seconds
 
 
@@ -74,7 +76,9 @@ class Kept:
 
     def __init__(self, words: list[str], count: int) -> None:
         self._count = count
-        self._process = subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, cwd=ROOT)
+        self._process = subprocess.Popen(
+            words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, cwd=ROOT
+        )
         self._answer()
 
     def round(self) -> float:
@@ -94,6 +98,15 @@ class Kept:
         self._process.communicate(timeout=60)
 
 
+def _round(clients: tuple[Kept, ...], turn: int) -> list[float]:
+    """Seconds of each client in one round. Who starts changes: what one leaves behind on the server is felt by the next."""
+    seconds = [0.0] * len(clients)
+    for at in range(len(clients)):
+        who = (at + turn) % len(clients)
+        seconds[who] = clients[who].round()
+    return seconds
+
+
 def show(what: str, ours: list[float], theirs: list[float], peer: str) -> None:
     ratio = statistics.median(a / b for a, b in zip(ours, theirs, strict=True))
     print(
@@ -103,7 +116,9 @@ def show(what: str, ours: list[float], theirs: list[float], peer: str) -> None:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--smoke", action="store_true", help="few hosts, few runs: does it still work?")
     parser.add_argument("--targets", type=int, default=128)
     parser.add_argument("--runs", type=int, default=7)
@@ -117,15 +132,15 @@ def main() -> None:
         print(f"fan-out of `{COMMAND}` to {count} targets, concurrency 64, curve25519-sha256")
         if shutil.which("clush"):
             bench.first_ours(), bench.first_clush()
-            pairs = [(bench.first_ours(), bench.first_clush()) for _ in range(runs)]
-            show("first contact", [a for a, _ in pairs], [b for _, b in pairs], "clush -f 64")
+            first = [(bench.first_ours(), bench.first_clush()) for _ in range(runs)]
+            show("first contact", [a for a, _ in first], [b for _, b in first], "clush -f 64")
         else:
             print("first contact      not measured: clush is not installed")
         if importlib.util.find_spec("pssh"):
             ours = Kept(bench.client("straggler"), count)
             theirs = Kept(bench.client("parallel-ssh", BY_SH), count)
             bare = Kept(bench.client("parallel-ssh"), count)
-            rounds = [(ours.round(), theirs.round(), bare.round()) for _ in range(runs * 3 + 1)][1:]
+            rounds = [_round((ours, theirs, bare), turn) for turn in range(runs * 3 + 1)][1:]
             show("kept connections", [a for a, _, _ in rounds], [b for _, b, _ in rounds], "parallel-ssh")
             show("  .. without sh", [a for a, _, _ in rounds], [c for _, _, c in rounds], "parallel-ssh")
             for one in (ours, theirs, bare):

@@ -54,6 +54,7 @@ def straggler(config: str, _key: str, hosts: str, command: str, answer: str) -> 
 
 def parallel_ssh(config: str, key: str, hosts: str, command: str, answer: str) -> None:
     from pssh.clients import ParallelSSHClient
+
     from straggler.engine.nodesets import parse_hosts
 
     del config  # it reads none
@@ -66,7 +67,10 @@ def parallel_ssh(config: str, key: str, hosts: str, command: str, answer: str) -
         report(begun, sum("".join(one.stdout).strip() == answer for one in output))
 
 
-CLIENTS: dict[str, Callable[[str, str, str, str, str], None]] = {"straggler": straggler, "parallel-ssh": parallel_ssh}
+CLIENTS: dict[str, Callable[[str, str, str, str, str], None]] = {
+    "straggler": straggler,
+    "parallel-ssh": parallel_ssh,
+}
 
 if __name__ == "__main__":
     CLIENTS[sys.argv[1]](*sys.argv[2:7])

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 import pytest
+
 from straggler.engine.collectors import COLLECTORS
 from straggler.engine.gather import Event, NodeEnded, NodeNoise, gather
 from straggler.engine.model import Observation
@@ -52,7 +53,9 @@ def read(hosts: Hosts, target: Target, times: int = 1) -> list[Heard]:
         try:
             for _ in range(times):
                 heard, begun = Heard(), time.monotonic()
-                await gather(target.nodes, Request(COLLECTORS, 0, int(time.time())), target.transport, heard.take)
+                await gather(
+                    target.nodes, Request(COLLECTORS, 0, int(time.time())), target.transport, heard.take
+                )
                 heard.seconds = time.monotonic() - begun
                 rounds.append(heard)
         finally:

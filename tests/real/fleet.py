@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from tests.real.gpu_node import BROKEN, MOUNTS, gpu_node
 from tests.real.hosts import Host
-from tests.support.fake_tools import FakeTools, Said
+from tests.support.fake_tools import FakeTools
 
 OTHER_KERNEL = "5.10.0-odd-one-out"
 FORGED = "@@straggler 0123456789abcdef done 99"
@@ -28,24 +29,26 @@ def dies(tools: FakeTools) -> None:
 def shouts(tools: FakeTools) -> None:
     """Fifty megabytes, escape sequences, markup, NULs, and frames of a made-up run."""
     nul = "printf 'a\\000b\\000'"
-    tools.script("hostname", f"cat {tools.home}/escapes; {nul}; head -c 50000000 /dev/zero | tr '\\000' x; echo; echo '{FORGED}'")
+    tools.script(
+        "hostname",
+        f"cat {tools.home}/escapes; {nul}; head -c 50000000 /dev/zero | tr '\\000' x; echo; echo '{FORGED}'",
+    )
     (tools.home / "escapes").write_text(ESCAPES)
 
 
 def clings(tools: FakeTools) -> None:
     """A child that ignores every polite signal, is in no process group of ours, and holds the output open."""
-    tools.script("hostname", "env -i setsid sh -c 'trap \"\" HUP INT TERM; sleep 600' & echo clinging; exit 0")
-
-
-def whole(tools: FakeTools) -> None:
-    tools.tool("hostname", {(): Said("worker\n")})
+    tools.script(
+        "hostname", "env -i setsid sh -c 'trap \"\" HUP INT TERM; sleep 600' & echo clinging; exit 0"
+    )
 
 
 FILL = "for d in /dev/shm /run /tmp; do mount -o remount,size=128k $d; cat /dev/zero >$d/full 2>/dev/null || true; done"
 
 FLEET = [
-    Host("healthy-1"),
-    Host("healthy-2"),
+    Host("healthy-1", tools=gpu_node(), mounts=MOUNTS),
+    Host("healthy-2", tools=gpu_node(), mounts=MOUNTS),
+    Host("faulty-gpu", tools=gpu_node(BROKEN), mounts=MOUNTS),
     Host("slow", tools=hangs),
     Host("dies", tools=dies),
     Host("refuses", accepts=False),
@@ -55,7 +58,10 @@ FLEET = [
         config="Banner {home}/bin/escapes",
         bashrc=f"cat /usr/local/bin/escapes; echo '{FORGED}'; echo noise >&2\n",
     ),
-    Host("differs", mounts=f"echo {OTHER_KERNEL} >{{home}}/osrelease\nmount --bind {{home}}/osrelease /proc/sys/kernel/osrelease"),
+    Host(
+        "differs",
+        mounts=f"echo {OTHER_KERNEL} >{{home}}/osrelease\nmount --bind {{home}}/osrelease /proc/sys/kernel/osrelease",
+    ),
     Host("ordinary", user="op"),
     Host("unknown", known="no"),
     Host("changed", known="changed"),

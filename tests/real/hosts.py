@@ -152,7 +152,21 @@ class Hosts:
 
     def _plug(self, name: str, number: int, address: str) -> str:
         full, fabric = self._namespace(name), f"{self._prefix}fab"
-        _run("ip", "link", "add", "eth0", "netns", full, "type", "veth", "peer", "name", f"v{number}", "netns", fabric)
+        _run(
+            "ip",
+            "link",
+            "add",
+            "eth0",
+            "netns",
+            full,
+            "type",
+            "veth",
+            "peer",
+            "name",
+            f"v{number}",
+            "netns",
+            fabric,
+        )
         _run("ip", "-n", fabric, "link", "set", f"v{number}", "master", "br0", "up")
         _run("ip", "-n", full, "addr", "add", f"{address}/16", "dev", "eth0")
         _run("ip", "-n", full, "link", "set", "eth0", "up")
@@ -209,7 +223,10 @@ class Hosts:
             if host.known != "no"
         ]
         self.known_hosts.write_text("\n".join(lines) + "\n")
-        blocks = [f"Host {host.name}\n  HostName {host.address}\n  User {host.user}\n" for host in self.hosts.values()]
+        blocks = [
+            f"Host {host.name}\n  HostName {host.address}\n  User {host.user}\n"
+            for host in self.hosts.values()
+        ]
         common = f"Host *\n  IdentityFile {self.key}\n  UserKnownHostsFile {self.known_hosts}\n"
         self.ssh_config.write_text("".join(blocks) + common)
 

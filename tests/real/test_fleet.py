@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 import pytest
+
 from straggler.engine.collectors import BY_ID, COLLECTORS
 from straggler.engine.model import Status, Vantage
 from tests.real.conftest import Heard
@@ -47,7 +48,9 @@ def test_a_tool_that_hangs_is_timed_out_and_nothing_else_is(heard: Heard) -> Non
     assert heard.ended["slow"] == ""
 
 
-def test_a_child_that_ignores_signals_and_keeps_its_output_open_costs_only_its_own_answer(heard: Heard) -> None:
+def test_a_child_that_ignores_signals_and_keeps_its_output_open_costs_only_its_own_answer(
+    heard: Heard,
+) -> None:
     assert heard.one("clings", "identity").status in (Status.TIMED_OUT, Status.ABANDONED)
     assert heard.ended["clings"] == ""
 
@@ -110,13 +113,17 @@ def test_an_ordinary_user_is_seen_as_one(heard: Heard) -> None:
 
 
 def test_a_full_disk_and_a_full_memory_file_system_lose_no_answer(heard: Heard) -> None:
-    assert {name: seen.status for name, seen in heard.of("full").items() if seen.status is Status.TRUNCATED} == {}
+    assert {
+        name: seen.status for name, seen in heard.of("full").items() if seen.status is Status.TRUNCATED
+    } == {}
     assert heard.one("full", "identity").status is Status.OK
 
 
 def test_a_host_without_bash_answers_like_one_with_it(heard: Heard) -> None:
     plain, reference = heard.of("busybox"), heard.of("healthy-1")
-    assert {name: seen.status for name, seen in plain.items()} == {name: seen.status for name, seen in reference.items()}
+    assert {name: seen.status for name, seen in plain.items()} == {
+        name: seen.status for name, seen in reference.items()
+    }
 
 
 def test_the_host_with_another_kernel_differs_from_its_peers(heard: Heard) -> None:
@@ -137,5 +144,7 @@ def test_the_whole_fleet_is_read_within_the_longest_watchdog(heard: Heard) -> No
 
 def test_nothing_is_left_on_the_hosts(fleet: Hosts, heard: Heard) -> None:
     """Scratch directories are gone once the script has ended, also after its session was killed."""
-    left = {name: fleet.scratch(name) for name in ("healthy-1", "slow", "dies", "hostile", "clings", "ordinary")}
+    left = {
+        name: fleet.scratch(name) for name in ("healthy-1", "slow", "dies", "hostile", "clings", "ordinary")
+    }
     assert not any(left.values()), left

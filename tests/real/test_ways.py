@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+
 from straggler.engine.model import Status
 from straggler.engine.script import Script
 from straggler.engine.targets.base import Target
@@ -25,7 +26,9 @@ pytestmark = [pytest.mark.real, pytest.mark.timeout(120)]
 
 def config(fleet: Hosts, folder: Path, text: str, identity: str | None = "") -> Path:
     """An ssh config for the fleet with `text` in front; `identity` None: no key is named."""
-    blocks = "".join(f"Host {one.name}\n HostName {one.address}\n User {one.user}\n" for one in fleet.hosts.values())
+    blocks = "".join(
+        f"Host {one.name}\n HostName {one.address}\n User {one.user}\n" for one in fleet.hosts.values()
+    )
     key = "" if identity is None else f" IdentityFile {identity or fleet.key}\n"
     path = folder / "config"
     path.write_text(f"{text}\n{blocks}Host *\n UserKnownHostsFile {fleet.known_hosts}\n{key}")
@@ -64,7 +67,12 @@ def test_a_kept_connection_that_has_died_is_opened_again(fleet: Hosts) -> None:
     async def said() -> list[bytes]:
         words = []
         for _ in range(2):
-            chunks = [data async for data in target.transport.run(target.nodes[0], Script("n0nce", b"echo n0nce $PPID\n"))]
+            chunks = [
+                data
+                async for data in target.transport.run(
+                    target.nodes[0], Script("n0nce", b"echo n0nce $PPID\n")
+                )
+            ]
             words.append(b"".join(chunks))
             with contextlib.suppress(ProcessLookupError):
                 os.kill(int(words[-1].split()[1]), signal.SIGKILL)
@@ -91,7 +99,9 @@ def test_many_runs_on_one_node_at_once_open_it_once(fleet: Hosts) -> None:
         finally:
             await target.transport.close()
 
-    assert fleet.inside(lambda: asyncio.run(all_at_once())) == [f"n0nce {number}\n".encode() for number in range(6)]
+    assert fleet.inside(lambda: asyncio.run(all_at_once())) == [
+        f"n0nce {number}\n".encode() for number in range(6)
+    ]
     assert logins(fleet, "healthy-1") - before == 1
 
 
@@ -162,7 +172,9 @@ def test_a_jump_host_that_refuses_is_named(fleet: Hosts, tmp_path: Path) -> None
 
 
 def test_jump_hosts_in_a_circle_are_refused(fleet: Hosts, tmp_path: Path) -> None:
-    ours = config(fleet, tmp_path, "Host healthy-1\n ProxyJump healthy-2\nHost healthy-2\n ProxyJump healthy-1\n")
+    ours = config(
+        fleet, tmp_path, "Host healthy-1\n ProxyJump healthy-2\nHost healthy-2\n ProxyJump healthy-1\n"
+    )
     [heard] = read(fleet, hosts_target("healthy-1", ssh_config_file=ours))
     assert "circles" in heard.one("healthy-1", "identity").why
 
@@ -182,9 +194,15 @@ def test_a_proxy_command_is_listed_before_anything_starts_and_then_used(fleet: H
     assert used.read_text() == "x\n"
 
 
-def test_a_program_behind_match_exec_is_listed_and_only_run_when_connecting(fleet: Hosts, tmp_path: Path) -> None:
+def test_a_program_behind_match_exec_is_listed_and_only_run_when_connecting(
+    fleet: Hosts, tmp_path: Path
+) -> None:
     ran = tmp_path / "ran"
-    ours = config(fleet, tmp_path, f'Match originalhost nick exec "touch {ran}"\n HostName {fleet.hosts["healthy-1"].address}\n')
+    ours = config(
+        fleet,
+        tmp_path,
+        f'Match originalhost nick exec "touch {ran}"\n HostName {fleet.hosts["healthy-1"].address}\n',
+    )
     target = hosts_target("root@nick", ssh_config_file=ours)
     assert target.starts[0].startswith(f"Match exec touch {ran}")
     assert not ran.exists()
@@ -195,7 +213,9 @@ def test_a_program_behind_match_exec_is_listed_and_only_run_when_connecting(flee
 
 def test_a_host_file_with_slots_comments_and_windows_line_ends_is_read(fleet: Hosts, tmp_path: Path) -> None:
     hostfile = tmp_path / "hosts"
-    hostfile.write_bytes(b"# the good ones\r\nhealthy-1 slots=8\r\n\r\nhealthy-2 slots=8 max-slots=8 # both\r\n")
+    hostfile.write_bytes(
+        b"# the good ones\r\nhealthy-1 slots=8\r\n\r\nhealthy-2 slots=8 max-slots=8 # both\r\n"
+    )
     [heard] = read(fleet, hosts_target(f"@{hostfile}", ssh_config_file=fleet.ssh_config))
     assert all_answered(heard, "healthy-1", "healthy-2")
 
@@ -205,12 +225,16 @@ def encrypted(fleet: Hosts, tmp_path: Path) -> Path:
     """The fleet's key under a passphrase."""
     path = tmp_path / "id_encrypted"
     shutil.copy(fleet.key, path)
-    subprocess.run(["ssh-keygen", "-q", "-p", "-N", "let me in", "-f", str(path)], check=True, capture_output=True)
+    subprocess.run(
+        ["ssh-keygen", "-q", "-p", "-N", "let me in", "-f", str(path)], check=True, capture_output=True
+    )
     return path
 
 
 @pytest.mark.usefixtures("no_keys")
-def test_an_encrypted_key_is_asked_for_once_for_all_hosts(fleet: Hosts, tmp_path: Path, encrypted: Path) -> None:
+def test_an_encrypted_key_is_asked_for_once_for_all_hosts(
+    fleet: Hosts, tmp_path: Path, encrypted: Path
+) -> None:
     asked: list[str] = []
 
     def ask(what: str) -> str:
@@ -237,7 +261,9 @@ def test_a_key_without_its_passphrase_is_named_where_the_login_fails(
 
 
 @pytest.mark.usefixtures("no_keys")
-def test_a_wrong_passphrase_is_asked_again_and_then_given_up(fleet: Hosts, tmp_path: Path, encrypted: Path) -> None:
+def test_a_wrong_passphrase_is_asked_again_and_then_given_up(
+    fleet: Hosts, tmp_path: Path, encrypted: Path
+) -> None:
     asked: list[str] = []
 
     def ask(what: str) -> str:
@@ -275,7 +301,9 @@ def test_the_agent_logs_in_and_its_key_is_not_asked_for(
     def ask(what: str) -> str:
         raise AssertionError(f"asked for {what}")
 
-    target: Target = hosts_target("healthy-1", ssh_config_file=config(fleet, tmp_path, "", str(encrypted)), ask=ask)
+    target: Target = hosts_target(
+        "healthy-1", ssh_config_file=config(fleet, tmp_path, "", str(encrypted)), ask=ask
+    )
     [heard] = read(fleet, target)
     assert all_answered(heard, "healthy-1")
 
@@ -299,7 +327,9 @@ def test_hashed_known_hosts_are_understood(fleet: Hosts, tmp_path: Path) -> None
 
 
 @pytest.mark.parametrize("files", ["none", "/dev/null", "/nonexistent/known_hosts"])
-def test_no_setting_of_the_known_hosts_file_lets_a_key_pass_unchecked(fleet: Hosts, tmp_path: Path, files: str) -> None:
+def test_no_setting_of_the_known_hosts_file_lets_a_key_pass_unchecked(
+    fleet: Hosts, tmp_path: Path, files: str
+) -> None:
     ours = config(fleet, tmp_path, f"Host *\n StrictHostKeyChecking no\n UserKnownHostsFile {files}\n")
     [heard] = read(fleet, hosts_target("healthy-1", ssh_config_file=ours))
     assert re.match("its host key is not known: ssh-ed25519 SHA256:", heard.one("healthy-1", "identity").why)

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import asyncssh
 import pytest
+
 from straggler.engine.errors import UsageError
 from straggler.engine.targets.hosts import config_hosts, hosts_target
 from straggler.engine.transports.ssh import keep_limit
@@ -56,7 +57,10 @@ def test_programs_that_would_start_are_listed_for_the_hosts_asked_for_only(home:
         f'Match host d exec "touch {ran}-d"\n User x\n',
     )
     starts = hosts_target("a,c").starts
-    assert [one.split(" (")[0] for one in starts] == [f"ProxyCommand touch {ran}-a %h", f"Match exec touch {ran}-d"]
+    assert [one.split(" (")[0] for one in starts] == [
+        f"ProxyCommand touch {ran}-a %h",
+        f"Match exec touch {ran}-d",
+    ]
     assert not list(home.glob("ran*"))
 
 

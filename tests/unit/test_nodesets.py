@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+
 from straggler.engine.errors import UsageError
 from straggler.engine.nodesets import MOST_HOSTS, HostSpec, fold, node_ids, parse_hosts
 
@@ -107,7 +108,9 @@ def test_what_is_folded_can_be_written_back(numbers: list[int]) -> None:
 
 def test_a_host_file_has_a_host_a_line_and_the_rest_of_the_line_is_skipped(tmp_path: Path) -> None:
     file = tmp_path / "hosts"
-    file.write_bytes(b"\xef\xbb\xbf# by the scheduler\r\nroot@a:2222 slots=8\r\n\r\n  b max-slots=4 # rack 2\r\nn[1-2]\n")
+    file.write_bytes(
+        b"\xef\xbb\xbf# by the scheduler\r\nroot@a:2222 slots=8\r\n\r\n  b max-slots=4 # rack 2\r\nn[1-2]\n"
+    )
     assert names(f"@{file}") == ["a", "b", "n1", "n2"]
     assert parse_hosts(f"@{file}")[0] == HostSpec("a", "root", 2222)
 
