@@ -122,7 +122,8 @@ def parse(text: str) -> KernelLog | Unread:
 def _source(name: str, held: Sequence[str], boot: int) -> Source:
     stamps = _RING if name == "dmesg" else _UNIX
     base = boot if name == "dmesg" else 0
-    kept, first, failed = [], None, ""
+    kept: list[Line] = []
+    first, failed = None, ""
     for one in held:
         found = stamps.fullmatch(one.removeprefix("first "))
         if found is None:

@@ -19,12 +19,13 @@ def judge(view: NodeView) -> Iterable[Verdict]:
         yield from _without(view, facts)
         return
     told = _fallen(view)
-    faults = [*_dead(facts), *_lost(facts, told), *_reset(facts), *_words(facts)]
-    yield from faults
+    yield from _dead(facts)
+    yield from _lost(facts, told)
+    yield from _reset(facts)
+    yield from _words(facts)
     yield from _models(facts)
     yield from _mig(facts)
-    # A GPU named above is missing from the count for that reason; the count is asked where nothing is named.
-    if not any(one.level is Level.FAIL for one in faults):
+    if facts.gpus or facts.handles:
         yield from _count(view, facts, told)
 
 
@@ -137,9 +138,8 @@ def _models(facts: Gpus) -> Iterator[Verdict]:
     models = sorted({one.name for one in facts.gpus if one.name})
     if len(models) > 1:
         shown = tuple(f"{label(one)}: {one.name}" for one in facts.gpus)
-        yield Verdict(
-            "gpu.mixed-models", Level.WARN, "the GPUs of one node are not of one model", ", ".join(models)
-        )
+        title = "the GPUs of one node are not of one model"
+        yield Verdict("gpu.mixed-models", Level.WARN, title, ", ".join(models), shown)
 
 
 def _mig(facts: Gpus) -> Iterator[Verdict]:
@@ -149,40 +149,33 @@ def _mig(facts: Gpus) -> Iterator[Verdict]:
 
 
 def _count(view: NodeView, facts: Gpus, told: frozenset[str | None]) -> Iterator[Verdict]:
-    want = view.instance
-    answering = {one.pci for one in facts.gpus if not one.said(LOST)}
-    if told - answering and len(answering | told) >= (want.gpus if want else len(facts.on_bus("nvidia"))):
-        return
+    """Whether all are accounted for: a GPU named as lost, here or by its Xid, is no second finding; one nobody names is."""
+    want, on_bus = view.instance, len(facts.on_bus("nvidia"))
+    lost = ({*facts.handles} | told) - {one.pci for one in facts.gpus}
+    lost |= {one.pci for one in facts.gpus if one.said(LOST)}
     seen = len(facts.gpus)
-    on_bus = len(facts.on_bus("nvidia"))
+    accounted = len({one.pci or label(one) for one in facts.gpus} | lost)
     if view.vantage in (Vantage.CONTAINER, Vantage.JOB_STEP):
-        yield Verdict(
-            "gpu.count", Level.INFO, "GPUs were counted from inside a container or job step", f"{seen} seen"
+        title = "GPUs were counted from inside a container or job step"
+        yield Verdict("gpu.count", Level.INFO, title, f"{seen} seen")
+    elif accounted < max(want.gpus if want else 0, on_bus):
+        of = (
+            f"the {want.gpus} GPUs of a {view.instance_type}" if want else f"the {on_bus} GPUs on the PCI bus"
         )
-    elif want is not None and seen < want.gpus:
-        detail = f"{seen} of the {want.gpus} GPUs of a {view.instance_type}"
-        yield Verdict(
-            "gpu.count",
-            Level.FAIL,
-            "GPUs are missing",
-            detail + (f", {on_bus} on the PCI bus" if on_bus else ""),
-        )
-    elif on_bus > seen:
-        yield Verdict(
-            "gpu.count", Level.FAIL, "GPUs are missing", f"{seen} answer, {on_bus} are on the PCI bus"
-        )
+        listed = f"nvidia-smi lists {names(facts.gpus)}"
+        on = f", {on_bus} on the PCI bus" if on_bus else ""
+        yield Verdict("gpu.count", Level.FAIL, "GPUs are missing", f"{seen} of {of}{on}", (listed,))
+    elif lost:
+        return
     elif want is not None:
-        yield Verdict(
-            "gpu.count", Level.PASS, "every GPU the instance type has answers", f"{seen} of {want.gpus}"
-        )
+        title = "every GPU the instance type has answers"
+        yield Verdict("gpu.count", Level.PASS, title, f"{seen} of {want.gpus}")
     elif facts.bus is not None:
-        yield Verdict(
-            "gpu.count", Level.PASS, "every GPU on the PCI bus answers", f"{seen} of {on_bus}", confidence=0.8
-        )
+        title = "every GPU on the PCI bus answers"
+        yield Verdict("gpu.count", Level.PASS, title, f"{seen} of {on_bus}", confidence=0.8)
     else:
-        yield Verdict(
-            "gpu.count", Level.UNKNOWN, "how many GPUs there should be is not known", f"{seen} answer"
-        )
+        title = "how many GPUs there should be is not known"
+        yield Verdict("gpu.count", Level.UNKNOWN, title, f"{seen} answer", confidence=1.0)
 
 
 RULE = Rule(
