@@ -6,11 +6,13 @@ It gathers, journals, and keeps facts; it judges when asked. Everything a listen
 from __future__ import annotations
 
 import time
+from collections import defaultdict, deque
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from enum import Enum
 from pathlib import Path
+from threading import Lock
 
 from straggler.engine.collectors.base import AnyCollector
 from straggler.engine.gather import Event, NodeEnded, NodeNoise, NodeStarted, gather
@@ -41,7 +43,11 @@ class Progress:
 
 @dataclass
 class Diagnosis:
-    """State of one session. Mutated on the event loop only; `report` may be called in any thread on a settled state."""
+    """State of one session. Mutated on the event loop only; `report` may be called in any thread at any time.
+
+    `seen` is what was read, by node and collector. It becomes facts only when it is judged: parsing is work for the thread
+    that judges, not for the event loop.
+    """
 
     target: Target
     plan: Plan
@@ -49,7 +55,7 @@ class Diagnosis:
     window: Window
     journal: Journal | None = None
     sudo: bool = False
-    facts: Facts = field(default_factory=Facts)
+    seen: dict[str, dict[str, Observation]] = field(default_factory=lambda: defaultdict(dict))
     states: dict[str, NodeState] = field(default_factory=dict)
     noise: dict[str, str] = field(default_factory=dict)
     why: dict[str, str] = field(default_factory=dict)
@@ -58,6 +64,9 @@ class Diagnosis:
     ended: float | None = None
     saved: Health | None = None
     _since: dict[str, float] = field(default_factory=dict)
+    _unparsed: deque[Observation] = field(default_factory=deque)
+    _facts: Facts = field(default_factory=Facts)
+    _judging: Lock = field(default_factory=Lock)
 
     def __post_init__(self) -> None:
         self.states = {node.id: NodeState.WAITING for node in self.target.nodes}
@@ -99,7 +108,8 @@ class Diagnosis:
     def keep(self, event: Event) -> None:
         """Fold an event into the state (a replay calls this for what a journal holds)."""
         if isinstance(event, Observation):
-            self.facts.add(event)
+            self.seen[event.node][event.collector] = event
+            self._unparsed.append(event)
         elif isinstance(event, NodeStarted):
             self.states[event.node] = NodeState.READING
             self._since[event.node] = event.at
@@ -124,12 +134,10 @@ class Diagnosis:
 
     def report(self) -> Report:
         """Judge what is there now. Nodes that have not answered yet are not judged, only counted."""
-        return self.judging()()
-
-    def judging(self) -> Callable[[], Report]:
-        """`report` for another thread: called on the event loop, it fixes what is judged; its result does the work."""
-        facts = self.facts.copy()
-        return lambda: judge(self.nodes, facts, self.plan.rules, self.known, self.window)
+        with self._judging:
+            while self._unparsed:
+                self._facts.add(self._unparsed.popleft())
+            return judge(self.nodes, self._facts, self.plan.rules, self.known, self.window)
 
     @property
     def progress(self) -> Progress:

@@ -195,10 +195,8 @@ class Live:
                 continue
 
     async def _judge_once(self, loop: asyncio.AbstractEventLoop) -> None:
-        judging = self.diagnosis.judging()
-
         def work() -> tuple[Report, dict[str, str]]:
-            report = judging()
+            report = self.diagnosis.report()
             return report, notes(report.findings)
 
         try:
@@ -262,7 +260,7 @@ class Live:
         levels = {} if self.report is None else self.report.levels
         for node in self._touched:
             state = self._state(node)
-            judged = levels.get(node) if one.facts.seen.get(node) else None
+            judged = levels.get(node) if one.seen.get(node) else None
             self._rows[node] = row(self._cards[node], state, judged, self._notes.get(node, ""), one.why.get(node, ""))
         self._touched.clear()
         return tuple(self._rows[node] for node in self._cards)

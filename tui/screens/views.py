@@ -105,15 +105,15 @@ class Views(Screen[None]):
         if not self.query_one("#output-side").display:
             return
         node = self.chosen_node
-        facts = self.live.diagnosis.facts
-        seen = facts.seen.get(node or "", {})
+        every_reply = self.live.diagnosis.seen
+        seen = every_reply.get(node or "", {})
         stamp = (self.output_all, node, self.marked, self.live.revision if self.output_all else tuple(seen.values()))
         if stamp == self._drawn and not force:
             return
         self._drawn = stamp
         order = [one.id for one in self.live.diagnosis.plan.collectors]
         if self.output_all:
-            every = {name: dict(replies_of) for name, replies_of in facts.seen.items()}
+            every = {name: dict(replies_of) for name, replies_of in every_reply.items()}
             self.run_worker(self._draw_all(every, order), group="output", exclusive=True)
         else:
             pane.show(tuple(replies.of_node(dict(seen), order, self.marked)))
@@ -140,7 +140,7 @@ class Views(Screen[None]):
     def answered(self) -> dict[str, int]:
         """How many nodes have answered each collector."""
         many: Counter[str] = Counter()
-        for seen in self.live.diagnosis.facts.seen.values():
+        for seen in self.live.diagnosis.seen.values():
             many.update(seen.keys())
         return many
 
