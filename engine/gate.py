@@ -51,7 +51,7 @@ NODE_COMMANDS: Mapping[str, Form] = MappingProxyType(
         ),
         **dict.fromkeys(("nproc", "readlink", "seq", "sleep", "stat", "tail", "tr", "uname", "wc"), _READS),
         **dict.fromkeys(("findmnt", "free", "getconf", "lsblk", "lscpu", "lsmod", "lspci", "uptime"), _READS),
-        "sort": Form(never=r"^-[a-zA-Z]*[oT]|^--(output|compress|temporary)", why="-o writes a file"),
+        "sort": Form(never=r"^-[a-zA-Z]*[To]|^--(output|compress|temporary)", why="-o writes a file"),
         "uniq": Form(each=r"-[a-zA-Z0-9]+", why="a second operand would be written to"),
         "sed": Form(
             never=r"^-[a-zA-Z]*[if]|^--(in-place|file)|(^|[;/}\s0-9$])[wWe](\s|$)|(?<!^/)\0|\0(?!/p$)",

@@ -16,6 +16,9 @@ from straggler.engine.collectors.base import AnyCollector, Collector
 from straggler.engine.frames import Block, Done, FrameReader, Hello
 
 NONCE = "0123456789abcdef"
+MARKS: list[str] = []
+"""What the scripts rendered since the last test call their scratch and their processes."""
+
 OUTER = 60
 """Seconds after which a script that still runs is a failure, however slow the machine is."""
 
@@ -33,7 +36,9 @@ def collector(snippet: str, *, seconds: int = 20, id: str = "probe") -> AnyColle
 
 def rendered(*collectors: AnyCollector, sudo: bool = False) -> bytes:
     """The script as it would be sent, past the closed list: only tests do this, and one of them looks that it is so."""
-    return script._render(script.Request(collectors, since=1000, until=2000, sudo=sudo), NONCE).encode()
+    body = script._render(script.Request(collectors, since=1000, until=2000, sudo=sudo), NONCE)
+    MARKS.append(body.split("S_MARK=")[1].split()[0])
+    return body.encode()
 
 
 @dataclass(frozen=True)
@@ -140,9 +145,9 @@ def alive(pids: set[int]) -> set[int]:
 
 
 def scratches() -> set[Path]:
-    return {
-        one for base in ("/dev/shm", "/run", "/tmp") for one in Path(base).glob("straggler.*") if one.is_dir()
-    }
+    """Scratch directories of the scripts rendered since MARKS was cleared."""
+    places = (Path(base, f"straggler.{mark}") for base in ("/dev/shm", "/run", "/tmp") for mark in MARKS)
+    return {one for one in places if one.exists()}
 
 
 def end(pids: set[int]) -> None:

@@ -12,10 +12,10 @@ from tree_sitter import Language, Node, Parser
 from straggler.engine.gate import OPEN
 
 BUILTINS = frozenset(
-    [
+    (
         ":",
-        ".",
         "[",
+        "[[",
         "break",
         "case",
         "cd",
@@ -27,8 +27,9 @@ BUILTINS = frozenset(
         "false",
         "for",
         "if",
-        "kill",
         "local",
+    )
+    + (
         "printf",
         "pwd",
         "read",
@@ -42,9 +43,8 @@ BUILTINS = frozenset(
         "umask",
         "unset",
         "wait",
-        "[[",
-    ]
-) - {".", "kill"}
+    )
+)
 """The shell's own words, without those that run what is handed to them (eval, exec, source, command, trap) or pass it on (export)."""
 
 STATIC = {"word", "string_content", "number", "raw_string", "extglob_pattern", "regex", "test_operator"}

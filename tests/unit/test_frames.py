@@ -201,7 +201,7 @@ def test_how_it_ended_stands_before_what_it_said(state: str, status: Status) -> 
 def test_more_than_a_node_could_honestly_send_is_a_flood() -> None:
     reader = FrameReader(NONCE, 1)
     with pytest.raises(FloodError):
-        list(frame for _ in range(100) for frame in reader.feed(b"x" * 65536))
+        [frame for _ in range(100) for frame in reader.feed(b"x" * 65536)]
     assert len(reader.noise) <= 2000
 
 

@@ -19,7 +19,7 @@ from straggler.engine.gather import Event, NodeEnded, NodeNoise, NodeStarted, ga
 from straggler.engine.model import Node, Observation, Status, Vantage
 from straggler.engine.script import Request, Script
 from straggler.engine.transports.local import LocalTransport
-from tests.nodeshell import alive, below, collector, eventually, rendered, scratches
+from tests.nodeshell import MARKS, alive, below, collector, eventually, rendered, scratches
 
 TWO = COLLECTORS[:2]
 ASK = Request(TWO)
@@ -369,7 +369,8 @@ async def test_local_answers() -> None:
     "snippet", ["sleep 4242", "while :; do :; done", "(trap '' TERM; while :; do sleep 1; done) | cat"]
 )
 async def test_local_cancelled_leaves_no_process_and_no_scratch(snippet: str) -> None:
-    before, children = scratches(), below(os.getpid())
+    MARKS.clear()
+    children = below(os.getpid())
     stream = LocalTransport().run(nodes()[0], local_script(snippet, "echo b"))
     async for data in stream:
         if b" end 1" in data:
@@ -377,7 +378,7 @@ async def test_local_cancelled_leaves_no_process_and_no_scratch(snippet: str) ->
     started = below(os.getpid()) - children
     assert started
     await stream.aclose()  # type: ignore[attr-defined]
-    assert eventually(lambda: not alive(started) and not scratches() - before)
+    assert eventually(lambda: not alive(started) and not scratches())
 
 
 async def test_local_output_of_any_size_is_read_to_its_end() -> None:

@@ -15,6 +15,7 @@ from straggler.engine.collectors import COLLECTORS
 from straggler.engine.model import Status
 from straggler.engine.script import CAP
 from tests.nodeshell import (
+    MARKS,
     NONCE,
     OUTER,
     SHELLS,
@@ -39,9 +40,9 @@ def shell(request: pytest.FixtureRequest) -> Iterator[tuple[str, ...]]:
     argv = SHELLS[request.param]
     if shutil.which(argv[0]) is None and not os.environ.get("CI"):
         pytest.skip(f"{argv[0]} is not installed here")
-    before = scratches()
+    MARKS.clear()
     yield argv
-    assert eventually(lambda: not scratches() - before), "scratch was left behind"
+    assert eventually(lambda: not scratches()), "scratch was left behind"
 
 
 def test_a_snippet_s_output_comes_back_to_the_byte(shell: tuple[str, ...]) -> None:
@@ -284,7 +285,9 @@ def test_memory_that_fills_up_midway_is_said_not_guessed(shell: tuple[str, ...])
     hungry = [collector(f"head -c 250000 /dev/zero | tr '\\000' {at}", id=f"h{at}") for at in range(8)]
     said = ask(shell, *hungry, prefix=["unshare", "-m", "sh", "-c", mounts, "sh"])
     assert sorted(said.blocks) == list(range(8))
-    assert {one.status for one in said.blocks.values()} == {Status.OK, Status.TRUNCATED}
+    seen = {one.status for one in said.blocks.values()}
+    assert Status.TRUNCATED in seen
+    assert seen <= {Status.OK, Status.TRUNCATED}
     assert all(len(one.text) == 250000 for one in said.blocks.values() if one.status is Status.OK)
 
 
@@ -323,12 +326,8 @@ def test_a_process_no_signal_reaches_is_abandoned_with_its_reason(
     assert (said[1].text, said.done is not None) == ("b\n", True)
 
 
-@pytest.mark.parametrize("hidden", ["/proc/uptime", "/proc/mounts", "/proc/self/stat"])
-def test_a_proc_with_pieces_missing_is_enough(shell: tuple[str, ...], hidden: str) -> None:
-    cover = 'mkdir -p /mnt/p && mount -t proc none /mnt/p && mount -t tmpfs none /mnt && exec "$@"'
-    if hidden != "/proc/self/stat":
-        cover = f"mount --bind /nonexistent {hidden} 2>/dev/null || mount -t tmpfs none /mnt; touch /mnt/x; chmod 0 /mnt/x;"
-        cover += f' : >/mnt/x; mount --bind /mnt/x {hidden}; exec "$@"'
+def test_a_proc_with_an_empty_uptime_is_enough(shell: tuple[str, ...]) -> None:
+    cover = 'mount -t tmpfs none /mnt && : >/mnt/x && mount --bind /mnt/x /proc/uptime && exec "$@"'
     said = ask(shell, collector("echo fine"), prefix=["unshare", "-m", "sh", "-c", cover, "sh"])
     assert (said[0].status, said[0].text) == (Status.OK, "fine\n")
     assert said.done is not None
