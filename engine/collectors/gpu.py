@@ -282,7 +282,9 @@ def _remap(row: Mapping[str, str]) -> Remap:
 def fields(facts: Gpus) -> Mapping[str, str | None]:
     """What is compared over the nodes of a group; a single GPU that does not tell makes the field unreadable."""
     return {
-        "GPUs": str(len(facts.gpus)) if facts.smi and not facts.trouble else None,
+        "GPUs the driver knows": str(len(facts.gpus) + len(facts.handles))
+        if facts.smi and not facts.trouble
+        else None,
         "GPU model": _alike([gpu.name for gpu in facts.gpus]),
         "NVIDIA driver": _alike([gpu.driver for gpu in facts.gpus]),
         "GPU ECC": _alike([None if gpu.ecc is None else ("off", "on")[gpu.ecc] for gpu in facts.gpus]),
