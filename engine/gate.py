@@ -124,7 +124,8 @@ RUNNER_COMMANDS: Mapping[str, Form] = MappingProxyType(
 """What only the runner (`node_script.sh`) may start besides."""
 
 LOCAL_SHELL = "/bin/sh"
-"""The one program started on this machine by us: the shell of `--local`, which gets the same composed script as any node."""
+"""The one program started on this machine by us: for `--local`, with the same composed script as any node, and for the
+ProxyCommand that the operator's own ssh config names."""
 
 WRAPPERS: Mapping[str, str] = MappingProxyType(
     {"priv": "", "timeout": r"[0-9]+", "nice": r"-n [0-9]+", "command": "", "beside": r"\0|\S+"}

@@ -268,8 +268,11 @@ def test_shellcheck_has_nothing_to_say() -> None:
 
 # This side.
 
-MAY_START = {"transports/local.py": {"asyncio.create_subprocess_exec"}}
-"""The one place where a program is started here, and how. asyncssh starts what ssh config names; it is listed there."""
+MAY_START = {
+    "transports/local.py": {"asyncio.create_subprocess_exec"},
+    "transports/ssh_proxy.py": {"asyncio.create_subprocess_exec"},
+}
+"""Where a program is started here: the shell of --local, and the ProxyCommand the operator's own ssh config names."""
 
 STARTERS = re.compile(
     r"(os\.(system|popen|exec\w*|spawn\w*|posix_spawn\w*|fork\w*)|subprocess(\.\w+)?|pty\.\w+|pickle(\.\w+)?|marshal(\.\w+)?"
@@ -305,13 +308,16 @@ def test_nothing_is_started_here_outside_the_named_places(path: Path) -> None:
     )
 
 
-def test_the_one_local_program_is_the_shell() -> None:
-    tree = ast.parse((ROOT / "engine/transports/local.py").read_text())
-    [call] = [
+@pytest.mark.parametrize(
+    ("file", "arguments"),
+    [("local.py", ["LOCAL_SHELL"]), ("ssh_proxy.py", ["LOCAL_SHELL", "'-c'", "f'exec {command}'"])],
+)
+def test_the_one_local_program_is_the_shell(file: str, arguments: list[str]) -> None:
+    tree = ast.parse((ROOT / "engine/transports" / file).read_text())
+    starts = [
         one
         for one in ast.walk(tree)
-        if isinstance(one, ast.Call) and ast.unparse(one.func).endswith("subprocess_exec")
+        if isinstance(one, ast.Call) and ast.unparse(one.func).endswith("create_subprocess_exec")
     ]
-    assert ast.unparse(call.args[0]) == "LOCAL_SHELL"
-    assert len(call.args) == 1
+    assert [[ast.unparse(argument) for argument in one.args] for one in starts] == [arguments]
     assert gate.LOCAL_SHELL == "/bin/sh"
