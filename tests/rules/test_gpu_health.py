@@ -103,6 +103,14 @@ def test_a_rows_query_that_failed_is_unknown_for_every_gpu() -> None:
     assert found.level is Level.UNKNOWN
 
 
+def test_a_gpu_that_is_missing_from_the_rows_query_is_unknown_by_its_address() -> None:
+    head, rows = HEALTHY.split("asked rows\n")
+    kept = [line for line in rows.splitlines() if "0000:75:00" not in line.lower()]
+    found = only(judge(row_remap.RULE, f"{head}asked rows\n" + "\n".join(kept) + "\n"), "row-remap.pending")
+    assert found.level is Level.UNKNOWN
+    assert "0000:75:00" in found.details[0][1]
+
+
 def test_a_node_without_gpus_gets_no_verdict_on_heat_or_memory() -> None:
     for rule in RULES:
         assert not judge(rule, "bus read\nend\n").findings
