@@ -11,15 +11,16 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import TYPE_CHECKING, ClassVar
 
-from textual import on
+from textual import events, on
 from textual.app import App, ComposeResult, SystemCommand
 from textual.binding import Binding, BindingType
+from textual.events import Event, Key
 from textual.filter import LineFilter
 from textual.screen import Screen
 
 from straggler.tui.clipboard import copyable, sequence, write_file
 from straggler.tui.glyphs import AsciiFilter
-from straggler.tui.messages import Copy, Notice
+from straggler.tui.messages import AnotherSymptom, Copy, Notice
 from straggler.tui.panes.bars import Bar
 from straggler.tui.start import Start
 from straggler.tui.theme import OWN_VARIABLES, THEMES
@@ -78,12 +79,61 @@ class StragglerApp(App[None]):
         self.call_after_refresh(self.run_worker, self._open(), group="open")
 
     async def _open(self) -> None:
-        """After the first paint: ask what is not known yet, then show the session."""
-        start = self.start
-        if start.replay is not None:
-            await self.open_session(start.replay.target, start.symptom, start.replay)
-        elif start.target is not None:
-            await self.open_session(start.target, start.symptom)
+        """After the first paint: ask what the command line left open, then show the session."""
+        from straggler.engine.errors import StragglerError
+
+        try:
+            await self._ask_and_open()
+        except StragglerError as error:
+            # Such as a broken file in the user's config: said on the terminal, once it is back.
+            self.parting = f"straggler: {error}"
+            self.exit(return_code=1)
+
+    async def _ask_and_open(self) -> None:
+        from straggler.tui import asking
+
+        if self.start.target is None and self.start.replay is None:
+            self.start = await asking.ask_target(self)
+        if self.start.replay is not None:
+            await self.open_session(self.start.replay.target, self.start.symptom, self.start.replay)
+            return
+        target = self.start.target
+        if target is None:
+            return
+        if self.start.symptom is None and self.start.error_text is None:
+            self.start = await asking.ask_symptom(self, self.start, target)
+        await self.open_session(target, self.start.symptom)
+
+    @on(AnotherSymptom)
+    def ask_again(self) -> None:
+        """Another symptom on the same target is another session."""
+        self.run_worker(self._ask_again(), group="open", exclusive=True)
+
+    async def _ask_again(self) -> None:
+        from straggler.tui import asking
+
+        live = self.live
+        if live is None or live.recording:
+            return
+        self.start = await asking.ask_symptom(self, self.start, live.diagnosis.target)
+        await self.open_session(live.diagnosis.target, self.start.symptom)
+
+    async def action_help(self) -> None:
+        """What works here and what the words here mean."""
+        from straggler.engine import knowledge
+        from straggler.tui.screens.help import HelpScreen, live_keys
+
+        if isinstance(self.screen, HelpScreen):
+            return
+        keys, text = live_keys(self.screen), getattr(self.screen, "words_here", "")
+        known = await asyncio.get_running_loop().run_in_executor(self._files, knowledge.load)
+        await self.push_screen(HelpScreen(keys, known.glossary, text))
+
+    def on_resize(self, event: events.Resize) -> None:
+        from straggler.tui.screens.too_small import TooSmallScreen, too_small
+
+        if too_small(event.size) and not isinstance(self.screen, TooSmallScreen):
+            self.push_screen(TooSmallScreen())
 
     async def open_session(self, target: Target, symptom: str | None, replay: Replay | None = None) -> None:
         """Show the main screen for a target; a session that was up before is closed first."""
@@ -105,6 +155,11 @@ class StragglerApp(App[None]):
         loop = asyncio.get_running_loop()
         for number in (signal.SIGHUP, signal.SIGTERM):
             loop.add_signal_handler(number, lambda: self.run_worker(self.action_quit(), group="quit"))
+
+    async def on_event(self, event: Event) -> None:
+        if isinstance(event, Key) and self.live is not None:
+            self.live.hush()
+        await super().on_event(event)
 
     async def action_quit(self) -> None:
         await self.close_session()
@@ -139,7 +194,11 @@ class StragglerApp(App[None]):
                 self._files, partial(write_file, text, self.start.state_dir)
             )
         except OSError as error:
-            self._tell(Notice(f"{message.what}: sent to the terminal's clipboard; no file ({error.strerror})", bad=True))
+            self._tell(
+                Notice(
+                    f"{message.what}: sent to the terminal's clipboard; no file ({error.strerror})", bad=True
+                )
+            )
             return
         how = "copied" if signs is not None else "too long for a terminal's clipboard,"
         self._tell(Notice(f"{message.what} {how} ({size}), also in {path}"))

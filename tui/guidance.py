@@ -17,9 +17,7 @@ from straggler.tui.live import Live
 from straggler.tui.panes.remedy import sureness
 from straggler.tui.panes.text import Paragraph
 
-UNKNOWN_MEANS = (
-    "Unknown means: this could not be read, so nothing is known of it. It is not an all-clear and not an accusation."
-)
+UNKNOWN_MEANS = "Unknown means: this could not be read, so nothing is known of it. It is not an all-clear and not an accusation."
 
 
 def symptom_page(live: Live, symptom: Symptom, answered: dict[str, int]) -> list[Paragraph]:
@@ -65,12 +63,22 @@ def gathering_page(live: Live, symptom: Symptom, answered: dict[str, int]) -> li
         [(symptom.title, "strong")],
         [],
         [(f"Reading {progress.total:,} nodes at once. ", ""), ("Nothing on them is changed.", "ok")],
-        [("You can read along, or wait: the findings come one at a time, the most likely cause first.", "quiet")],
+        [
+            (
+                "You can read along, or wait: the findings come one at a time, the most likely cause first.",
+                "quiet",
+            )
+        ],
         [],
     ]
     for step in symptom.steps:
         lines.append([(f"{glyphs.INFO.glyph} ", "quiet"), (step, "")])
-    return [*lines, [], [("What is read, and why", "brand")], *_readings(live.diagnosis.plan, answered, progress.total)]
+    return [
+        *lines,
+        [],
+        [("What is read, and why", "brand")],
+        *_readings(live.diagnosis.plan, answered, progress.total),
+    ]
 
 
 def causes(report: Report | None) -> list[Finding]:
@@ -85,7 +93,9 @@ def finding_page(found: Sequence[Finding], at: int, report: Report) -> list[Para
     """Guided: one finding, whole, in plain words."""
     one = found[at]
     mark, sure = glyphs.LEVELS[one.level], sureness(one.confidence)
-    what = {Level.FAIL: "A fault", Level.WARN: "Worth a look", Level.UNKNOWN: "Could not be decided"}[one.level]
+    what = {Level.FAIL: "A fault", Level.WARN: "Worth a look", Level.UNKNOWN: "Could not be decided"}[
+        one.level
+    ]
     rank = {"P0": "it can stop training", "P1": "it slows training down", "P2": "good to know"}
     lines: list[Paragraph] = [
         [(f"Finding {at + 1} of {len(found)}", "quiet"), ("   n next · b back · Enter what to do", "quiet")],
@@ -125,7 +135,12 @@ def no_finding_page(report: Report | None) -> list[Paragraph]:
         [],
         *coverage_words(report),
         [],
-        [("If it still hurts, choose another symptom (: opens the palette), or “I don't know”, which looks at everything.", "quiet")],
+        [
+            (
+                "If it still hurts, choose another symptom (: opens the palette), or “I don't know”, which looks at everything.",
+                "quiet",
+            )
+        ],
     ]
 
 
@@ -134,10 +149,15 @@ def coverage_words(report: Report) -> list[Paragraph]:
     lines: list[Paragraph] = [
         [
             ("This rests on  ", "brand"),
-            (f"{report.nodes_read:,} of {report.nodes_total:,} nodes, {report.coverage:.0f}% of what was asked.", ""),
+            (
+                f"{report.nodes_read:,} of {report.nodes_total:,} nodes, {report.coverage:.0f}% of what was asked.",
+                "",
+            ),
         ]
     ]
     if report.uncovered:
         missing = len({name for one in report.uncovered for name in one.subjects})
-        lines.append([(f"{UNKNOWN_MEANS} That holds for readings on {nodes(missing)}: key 4 lists them.", "unknown")])
+        lines.append(
+            [(f"{UNKNOWN_MEANS} That holds for readings on {nodes(missing)}: key 4 lists them.", "unknown")]
+        )
     return lines

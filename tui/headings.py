@@ -24,7 +24,11 @@ STAGES = {"symptom": 0, "nodes": 1, "output": 1, "findings": 2, "remedy": 3, "gu
 def title_bar(live: Live, width: int) -> tuple[list[Piece], list[Piece]]:
     """Left: who is looked at, and that nothing is changed. Right: the window, the session, and whether it is saved."""
     saved = _saved(live)
-    left: list[Piece] = [(" straggler ", "brand"), (" ", ""), (safe(live.diagnosis.target.title, limit=120), "strong")]
+    left: list[Piece] = [
+        (" straggler ", "brand"),
+        (" ", ""),
+        (safe(live.diagnosis.target.title, limit=120), "strong"),
+    ]
     left += [("  READ-ONLY", "ok")]
     if live.recording:
         left += [("  RECORDING", "warn")]
@@ -56,7 +60,13 @@ def span(window: Window) -> str:
     since, until = (datetime.fromtimestamp(at, timezone.utc) for at in (window.since, window.until))
     day = "%H:%M" if since.date() == until.date() else "%m-%d %H:%M"
     minutes = int(window.until - window.since) // 60
-    long = f"{minutes // 1440}d" if minutes % 1440 == 0 else f"{minutes // 60}h" if minutes % 60 == 0 else f"{minutes}m"
+    long = (
+        f"{minutes // 1440}d"
+        if minutes % 1440 == 0
+        else f"{minutes // 60}h"
+        if minutes % 60 == 0
+        else f"{minutes}m"
+    )
     return f"window {since:{day}}–{until:{day}}Z ({long})"
 
 
@@ -91,7 +101,10 @@ def breadcrumb(live: Live, symptom: str, faults: int, section: str, where: str, 
     count = f"{progress.done:,}/{progress.total:,} "
     state: list[Piece]
     if progress.running:
-        state = [*progress_bar(progress.done, progress.total, 20 if wide else 10), (f" {clock(progress.seconds)}", "quiet")]
+        state = [
+            *progress_bar(progress.done, progress.total, 20 if wide else 10),
+            (f" {clock(progress.seconds)}", "quiet"),
+        ]
     elif live.stopped:
         state = [("stopped", "warn"), (f" {clock(progress.seconds)}", "quiet")]
     elif live.recording:

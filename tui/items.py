@@ -120,7 +120,9 @@ def finding_item(one: Finding, width: int, until: str | None = None) -> Item:
         (f"{mark.glyph} {mark.word:<5} ", tone),
         (title[0], loud),
     )
-    below = [f"{safe(names, limit=300)}: {safe(detail, limit=300)}" for names, detail in one.details[:DETAILS]]
+    below = [
+        f"{safe(names, limit=300)}: {safe(detail, limit=300)}" for names, detail in one.details[:DETAILS]
+    ]
     if len(one.details) > DETAILS:
         below.append(f"{glyphs.WAITING.glyph} and {len(one.details) - DETAILS} more")
     if not below:
@@ -158,7 +160,9 @@ def gaps(uncovered: Iterable[Uncovered], opened: Collection[str]) -> Iterator[It
         if shown:
             lines.append((("     ", ""), (safe(fold(subjects), limit=300), "quiet")))
             for reason in reasons:
-                which = ", ".join(sorted(one.collector for one in group if safe(one.reason, limit=200) == reason))
+                which = ", ".join(
+                    sorted(one.collector for one in group if safe(one.reason, limit=200) == reason)
+                )
                 lines.append((("     ", ""), (f"{which}: ", "quiet"), (reason, "")))
         haystack = " ".join([status, *subjects, *reasons, *(one.collector for one in group)]).lower()
         yield Item((name,), tuple(lines), opens=name, haystack=haystack)
@@ -174,7 +178,9 @@ def _group(
     sign = glyphs.OPEN if shown else glyphs.FOLDED
     tone = "ok" if name == "pass" else "quiet"
     mark = glyphs.OK if name == "pass" else glyphs.INFO
-    yield Item((f"group {name}",), (((f"{sign}  {mark.glyph} ", tone), (f"{len(group)} {word}", tone)),), opens=name)
+    yield Item(
+        (f"group {name}",), (((f"{sign}  {mark.glyph} ", tone), (f"{len(group)} {word}", tone)),), opens=name
+    )
     if not shown:
         return
     for one in group:
@@ -202,7 +208,11 @@ def _recheck(one: Recheck) -> Item:
         now, tone = "no longer seen", "ok"
     else:
         now, tone = f"{after.level.value} on {nodes(len(after.subjects))}", glyphs.LEVELS[after.level].tone
-    head: tuple[Piece, ...] = (("re-checked ", "busy"), (f"{one.at}  ", "quiet"), (safe(before.title, limit=200), "strong"))
+    head: tuple[Piece, ...] = (
+        ("re-checked ", "busy"),
+        (f"{one.at}  ", "quiet"),
+        (safe(before.title, limit=200), "strong"),
+    )
     below: tuple[Piece, ...] = (
         (INDENT, ""),
         (f"before: {was}  {glyphs.ARROW}  ", "quiet"),

@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import shlex
+import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -34,6 +35,9 @@ T = TypeVar("T")
 JUDGE_EVERY = 0.25
 """Seconds between two judgings at least; where one takes longer, twice its own time, so that the loop keeps the larger share."""
 
+HUSH_SECONDS, PATIENCE = 0.1, 1.5
+"""How long judging stands back for a key, and for how long in all within one judging, whatever is typed."""
+
 END_SECONDS = 5.0
 """How long leaving waits for a disk or a connection that hangs."""
 
@@ -52,7 +56,9 @@ class Progress:
 class Live:
     """One session as the screens see it. Lives on the event loop's thread."""
 
-    def __init__(self, diagnosis: Diagnosis, clock: Callable[[], float] = time.time, replay: Replay | None = None) -> None:
+    def __init__(
+        self, diagnosis: Diagnosis, clock: Callable[[], float] = time.time, replay: Replay | None = None
+    ) -> None:
         self.diagnosis = diagnosis
         self.clock = clock
         self.replay = replay
@@ -76,6 +82,9 @@ class Live:
         self._asked = 0
         self._judged = 0
         self._waiters: list[tuple[int, asyncio.Future[None]]] = []
+        self._calm = threading.Event()
+        self._calm.set()
+        self._calming: asyncio.TimerHandle | None = None
         self._pool = ThreadPoolExecutor(1, thread_name_prefix="judge")
         diagnosis.listeners.append(self._heard)
 
@@ -196,7 +205,16 @@ class Live:
 
     async def _judge_once(self, loop: asyncio.AbstractEventLoop) -> None:
         def work() -> tuple[Report, dict[str, str]]:
-            report = self.diagnosis.report()
+            patience = PATIENCE
+
+            def breathe() -> None:
+                nonlocal patience
+                if not self._calm.is_set() and patience > 0:
+                    begun = time.monotonic()
+                    self._calm.wait(patience)
+                    patience -= time.monotonic() - begun
+
+            report = self.diagnosis.report(breathe)
             return report, notes(report.findings)
 
         try:
@@ -212,7 +230,9 @@ class Live:
         self.report, self._notes, self.trouble = report, said, ""
         levels = {} if before is None else before.levels
         self._touched |= {
-            node for node, level in report.levels.items() if levels.get(node) is not level or old.get(node) != said.get(node)
+            node
+            for node, level in report.levels.items()
+            if levels.get(node) is not level or old.get(node) != said.get(node)
         }
         self.changed = True
 
@@ -222,6 +242,13 @@ class Live:
             waiter = self._waiters.pop(0)[1]
             if not waiter.done():
                 waiter.set_result(None)
+
+    def hush(self) -> None:
+        """A key was pressed: judging stands back until its answer is on the screen."""
+        self._calm.clear()
+        if self._calming is not None:
+            self._calming.cancel()
+        self._calming = asyncio.get_running_loop().call_later(HUSH_SECONDS, self._calm.set)
 
     async def settled(self) -> None:
         """Everything read so far is written, heard and judged."""
@@ -250,7 +277,9 @@ class Live:
     @property
     def progress(self) -> Progress:
         now = self.clock()
-        slowest = sorted(((node, max(0.0, now - at)) for node, at in self._since.items()), key=lambda one: -one[1])[:3]
+        slowest = sorted(
+            ((node, max(0.0, now - at)) for node, at in self._since.items()), key=lambda one: -one[1]
+        )[:3]
         seconds = now - self._began if self._took is None else self._took
         return Progress(len(self._done), len(self._cards), max(0.0, seconds), self.running, tuple(slowest))
 
@@ -261,7 +290,9 @@ class Live:
         for node in self._touched:
             state = self._state(node)
             judged = levels.get(node) if one.seen.get(node) else None
-            self._rows[node] = row(self._cards[node], state, judged, self._notes.get(node, ""), one.why.get(node, ""))
+            self._rows[node] = row(
+                self._cards[node], state, judged, self._notes.get(node, ""), one.why.get(node, "")
+            )
         self._touched.clear()
         return tuple(self._rows[node] for node in self._cards)
 

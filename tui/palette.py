@@ -18,13 +18,21 @@ if TYPE_CHECKING:
 
 def of_main(screen: MainScreen) -> Iterable[SystemCommand]:
     for at, name in enumerate(PANES, 1):
-        yield SystemCommand(name.capitalize(), f"go to the {name} pane  {at}", partial(screen.action_pane, name))
-    yield SystemCommand("Guided or expert", "one finding at a time in plain words, or every pane  G", screen.action_guided)
+        yield SystemCommand(
+            name.capitalize(), f"go to the {name} pane  {at}", partial(screen.action_pane, name)
+        )
+    yield SystemCommand(
+        "Guided or expert", "one finding at a time in plain words, or every pane  G", screen.action_guided
+    )
     yield SystemCommand("Filter", "narrow the list one is in  /", screen.action_filter)
     yield SystemCommand("Sort nodes", "worst first, by name, by place  s", screen.sort_nodes)
     yield SystemCommand("Re-read this node", "ask the chosen node again  r", screen.action_reread)
-    yield SystemCommand("Re-read what is unread", "ask the nodes nothing is known of  R", screen.action_reread_unread)
-    yield SystemCommand("Re-check this finding", "read only what it rests on; before and after  c", screen.recheck_chosen)
+    yield SystemCommand(
+        "Re-read what is unread", "ask the nodes nothing is known of  R", screen.action_reread_unread
+    )
+    yield SystemCommand(
+        "Re-check this finding", "read only what it rests on; before and after  c", screen.recheck_chosen
+    )
     yield SystemCommand("Acknowledge this finding", "set it aside for a while  a", screen.acknowledge_chosen)
     yield SystemCommand("Copy", "what this pane is about, to clipboard and file  y", screen.action_copy)
     yield SystemCommand("One node or all nodes", "whose output is shown  o", screen.toggle_scope)
@@ -38,8 +46,12 @@ def commands(app: StragglerApp, screen: Screen[object]) -> Iterable[SystemComman
     if isinstance(screen, MainScreen):
         yield from of_main(screen)
     yield SystemCommand("Help", "the keys that work here, and the term under the cursor  ?", app.action_help)
-    yield SystemCommand("Redraw", "draw everything again on a garbled terminal  Ctrl-L or L", app.action_redraw)
+    yield SystemCommand(
+        "Redraw", "draw everything again on a garbled terminal  Ctrl-L or L", app.action_redraw
+    )
     for theme in ("straggler-dark", "straggler-light", "textual-ansi"):
         word = theme.removeprefix("straggler-").replace("textual-ansi", "the terminal's own colours")
-        yield SystemCommand(f"Theme: {word}", "colours of the screens", lambda name=theme: setattr(app, "theme", name))
+        yield SystemCommand(
+            f"Theme: {word}", "colours of the screens", lambda name=theme: setattr(app, "theme", name)
+        )
     yield SystemCommand("Quit", "leave; everything read so far is kept  q", app.action_quit)

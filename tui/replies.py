@@ -41,7 +41,12 @@ def of_node(seen: Mapping[str, Observation], order: Sequence[str], marked: froze
         if name in seen:
             yield from _reply(name, seen[name], "", marked, LINES_OF_ONE)
         else:
-            yield Line(name, 0, ((f"{name}  ", "strong"), (f"{glyphs.WAITING.glyph} not answered yet", "quiet")), head=True)
+            yield Line(
+                name,
+                0,
+                ((f"{name}  ", "strong"), (f"{glyphs.WAITING.glyph} not answered yet", "quiet")),
+                head=True,
+            )
 
 
 def of_all(seen: Seen, order: Sequence[str], marked: frozenset[str]) -> Iterator[Line]:

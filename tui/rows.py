@@ -45,7 +45,9 @@ def cards(nodes: Sequence[Node]) -> tuple[Card, ...]:
 
 def _card(number: int, node: Node) -> Card:
     where = node.placement
-    place = " ".join(filter(None, [where.az, where.layers[-1] if where.layers else where.block, where.ultraserver]))
+    place = " ".join(
+        filter(None, [where.az, where.layers[-1] if where.layers else where.block, where.ultraserver])
+    )
     words = [node.id, *node.names, node.group, node.instance_type or "", place]
     return Card(
         node.id,
@@ -108,7 +110,9 @@ def matching(rows: Sequence[Row], wanted: str) -> Sequence[Row]:
     words = wanted.lower().split()
     if not words:
         return rows
-    return [one for one in rows if all(word in one.card.haystack or word in one.note.lower() for word in words)]
+    return [
+        one for one in rows if all(word in one.card.haystack or word in one.note.lower() for word in words)
+    ]
 
 
 def levels_of(report: Report | None) -> Mapping[str, Level]:

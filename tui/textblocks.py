@@ -10,7 +10,9 @@ from straggler.engine.safetext import safe
 def finding_text(one: Finding) -> str:
     """Everything somebody else needs to follow it, safe to paste."""
     lines = [
-        f"{one.level.value} {one.priority.value if one.priority else ''} {safe(one.title)}".replace("  ", " "),
+        f"{one.level.value} {one.priority.value if one.priority else ''} {safe(one.title)}".replace(
+            "  ", " "
+        ),
         f"on {safe(fold(one.subjects))} ({one.confidence * 100:.0f}% sure, {one.id})",
         *(f"{safe(names)}: {safe(detail)}" for names, detail in one.details),
         *(f"evidence {safe(line.source)}: {safe(line.text)}" for line in one.evidence),

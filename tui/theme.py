@@ -60,7 +60,11 @@ LIGHT = Theme(
 )
 
 THEMES = (DARK, LIGHT)
-OWN_VARIABLES: Mapping[str, str] = {"quiet": "ansi_bright_black", "faint": "ansi_bright_black", "border": "ansi_bright_black"}
+OWN_VARIABLES: Mapping[str, str] = {
+    "quiet": "ansi_bright_black",
+    "faint": "ansi_bright_black",
+    "border": "ansi_bright_black",
+}
 """What our style sheet uses beyond Textual's own variables, for themes that do not define it: the terminal's grey."""
 
 

@@ -10,7 +10,14 @@ from textual.widget import Widget
 from straggler.tui.glyphs import TONES
 from straggler.tui.panes.lines import Piece
 
-STYLES = {**TONES, "strong": "bold $foreground", "dim": "$faint", "brand": "bold $primary", "here": "bold $text on $block-cursor-background", "": ""}
+STYLES = {
+    **TONES,
+    "strong": "bold $foreground",
+    "dim": "$faint",
+    "brand": "bold $primary",
+    "here": "bold $text on $block-cursor-background",
+    "": "",
+}
 
 
 def content(pieces: Sequence[Piece]) -> Content:

@@ -29,7 +29,9 @@ Piece = tuple[str, str]
 class LinesPane(ScrollView, can_focus=True):
     """Owns items and cursor. A pane says how many lines an item has (`height_of`) and what stands on them (`line_of`)."""
 
-    COMPONENT_CLASSES: ClassVar[set[str]] = {f"tone--{tone}" for tone in (*TONES, "strong", "dim", "rule", "cursor")}
+    COMPONENT_CLASSES: ClassVar[set[str]] = {
+        f"tone--{tone}" for tone in (*TONES, "strong", "dim", "rule", "cursor")
+    }
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("j,down", "move(1)", "next", show=False),
         Binding("k,up", "move(-1)", "previous", show=False),
@@ -103,7 +105,9 @@ class LinesPane(ScrollView, can_focus=True):
         if last < 0:
             return 0
         at = max(0, min(at, last))
-        for way in (range(at, last + 1), range(at, -1, -1)) if by > 0 else (range(at, -1, -1), range(at, last + 1)):
+        for way in (
+            (range(at, last + 1), range(at, -1, -1)) if by > 0 else (range(at, -1, -1), range(at, last + 1))
+        ):
             for one in way:
                 if self.lands_on(one):
                     return one
@@ -182,7 +186,10 @@ class LinesPane(ScrollView, can_focus=True):
         within = line - self._tops[at]
         tail = self.tail_of(at, within)
         room = max(0, width - 1 - (sum(cell_len(text) for text, _ in tail) + 2 if tail else 0))
-        pieces = [(POINTER if under else " ", "busy"), *fit(self.line_of(at, within, room), room, pad=bool(tail))]
+        pieces = [
+            (POINTER if under else " ", "busy"),
+            *fit(self.line_of(at, within, room), room, pad=bool(tail)),
+        ]
         if tail:
             pieces += [(" ", ""), *tail]
         return Strip([Segment(text, base + self.tone(tone)) for text, tone in pieces]).adjust_cell_length(

@@ -82,7 +82,10 @@ class NodesPane(LinesPane):
             pieces.append(names)
         if width >= PLACE_FROM + self._place:
             pieces.append(place)
-        return [*pieces, (row.note, "dim" if mark.tone == "quiet" else mark.tone if mark.tone == "unknown" else "")]
+        return [
+            *pieces,
+            (row.note, "dim" if mark.tone == "quiet" else mark.tone if mark.tone == "unknown" else ""),
+        ]
 
     def moved(self, at: int) -> None:
         if self.node is not None and self.node != self._told:

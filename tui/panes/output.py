@@ -49,7 +49,9 @@ class OutputPane(LinesPane):
             }
             blocks = {block for block, _ in hits}
             self.lines = [
-                one for one in self.every if (one.block, one.number) in hits or (one.head and one.block in blocks)
+                one
+                for one in self.every
+                if (one.block, one.number) in hits or (one.head and one.block in blocks)
             ]
         self.replace([(one.block, one.number) for one in self.lines])
 
@@ -57,10 +59,15 @@ class OutputPane(LinesPane):
         """Move to a collector's reply: to its first marked line where there is one."""
         mine = [at for at, one in enumerate(self.lines) if one.block.split(" ", 1)[0] == collector]
         if mine:
-            hit = next((at for at in mine if self.lines[at].text.strip() in marked and self.lines[at].text.strip()), mine[0])
+            hit = next(
+                (at for at in mine if self.lines[at].text.strip() in marked and self.lines[at].text.strip()),
+                mine[0],
+            )
             self.held = True
             self.cursor = hit
-            self.scroll_to(y=max(0, mine[0] if hit - mine[0] < self.size.height else hit - 2), animate=False, force=True)
+            self.scroll_to(
+                y=max(0, mine[0] if hit - mine[0] < self.size.height else hit - 2), animate=False, force=True
+            )
 
     @property
     def reply(self) -> str:
@@ -78,7 +85,11 @@ class OutputPane(LinesPane):
 
     def action_reply(self, by: int) -> None:
         heads = [at for at, one in enumerate(self.lines) if one.head]
-        later = [at for at in heads if at > self.cursor] if by > 0 else [at for at in heads[::-1] if at < self.cursor]
+        later = (
+            [at for at in heads if at > self.cursor]
+            if by > 0
+            else [at for at in heads[::-1] if at < self.cursor]
+        )
         if later:
             self.held = True
             self.cursor = later[0]

@@ -96,7 +96,11 @@ class RemedyPane(TextPane):
         if not same:
             self.picked = -1
             self.scroll_home(animate=False)
-        self.show(_head(remedy.finding) if remedy else [[("choose a finding, and what to do about it stands here", "quiet")]])
+        self.show(
+            _head(remedy.finding)
+            if remedy
+            else [[("choose a finding, and what to do about it stands here", "quiet")]]
+        )
         self._update(".doubts", _doubts(remedy) if remedy else [])
         self._draw_commands()
         if (body := remedy.body if remedy else "") != old:
@@ -119,7 +123,10 @@ class RemedyPane(TextPane):
     def _draw_commands(self) -> None:
         commands = self.remedy.commands if self.remedy else ()
         self.query_one(".commands", Static).display = bool(commands)
-        self._update(".commands", [line for at, one in enumerate(commands) for line in _command(at, one, at == self.picked)])
+        self._update(
+            ".commands",
+            [line for at, one in enumerate(commands) for line in _command(at, one, at == self.picked)],
+        )
 
     def _update(self, part: str, paragraphs: Sequence[Paragraph]) -> None:
         self.query_one(part, Static).update(Content("\n").join(map(content, paragraphs)))
@@ -157,7 +164,11 @@ def _head(one: Finding) -> list[Paragraph]:
     lines: list[Paragraph] = [
         [(f"{priority}{mark.glyph} {mark.word}  ", mark.tone), (safe(one.title), "strong")],
         [("on ", "quiet"), (safe(fold(one.subjects), limit=400), "")],
-        [("sure ", "quiet"), (f"{one.confidence * 100:.0f}%: {sure.word}", ""), (f"; {sure.advice}", "quiet")],
+        [
+            ("sure ", "quiet"),
+            (f"{one.confidence * 100:.0f}%: {sure.word}", ""),
+            (f"; {sure.advice}", "quiet"),
+        ],
         [],
     ]
     for names, detail in one.details[:8]:
@@ -194,8 +205,16 @@ def _doubts(remedy: Remedy) -> list[Paragraph]:
         lines.append([(safe(remedy.trouble, limit=400), "fail")])
     for command, why in remedy.left_out:
         lines.append([("Not offered  ", "quiet"), (safe(command), ""), (f": {safe(why)}", "quiet")])
-    for word, text in (("Not this if", one.false_alarm), ("Next", one.next_step), ("AWS's own guide", one.route)):
+    for word, text in (
+        ("Not this if", one.false_alarm),
+        ("Next", one.next_step),
+        ("AWS's own guide", one.route),
+    ):
         if text:
             lines += [[(f"{word}  ", "brand"), (text, "")]]
     source = f"{one.reference}{'  (from your own config directory)' if remedy.theirs else ''}"
-    return [*lines, [("Section  ", "brand"), (source, "quiet")], [("Finding  ", "brand"), (", ".join((one.id, *one.also)), "quiet")]]
+    return [
+        *lines,
+        [("Section  ", "brand"), (source, "quiet")],
+        [("Finding  ", "brand"), (", ".join((one.id, *one.also)), "quiet")],
+    ]

@@ -16,10 +16,22 @@ class TitleLine(Static):
     def __init__(self, about: str = "") -> None:
         super().__init__(markup=False)
         self.about = about
+        self.notice: tuple[str, str] | None = None
+
+    def say(self, text: str, *, bad: bool = False) -> None:
+        """One line for the operator in place of what the screen is about, for a while."""
+        self.notice = (text, "bold $error" if bad else "$warning")
+        self.set_timer(6.0, self._unsay)
+        self.refresh()
+
+    def _unsay(self) -> None:
+        self.notice = None
+        self.refresh()
 
     def render(self) -> Content:
         right = "READ-ONLY "
-        left = Content.assemble((" straggler ", "bold $primary"), f" {self.about}")
+        about: tuple[str, str] | str = self.notice or f"{self.about}"
+        left = Content.assemble((" straggler ", "bold $primary"), " ", about)
         room = max(0, self.size.width - len(right))
         line = left.truncate(room, ellipsis=True)
         return Content.assemble(line.pad_right(max(0, room - line.cell_length)), (right, "bold $success"))

@@ -83,7 +83,9 @@ class MainScreen(SessionKeys):
                 with Vertical(id=f"{name}-side", classes="side"):
                     yield Bar(id=f"{name}-head", classes="head")
                     yield kind(id=name)
-        yield Input(id="filter", placeholder="filter by any name, place or word · Enter keeps it · Esc clears it")
+        yield Input(
+            id="filter", placeholder="filter by any name, place or word · Enter keeps it · Esc clears it"
+        )
         yield Bar(id="keys")
 
     def on_mount(self) -> None:
@@ -92,6 +94,14 @@ class MainScreen(SessionKeys):
         self.lay_out()
         self.beat()
         self.set_interval(SLOW_BEAT if self._slow else BEAT, self.beat)
+
+    @property
+    def words_here(self) -> str:
+        """The text whose terms `?` explains: the remedy that is shown, then the findings."""
+        remedy = self.query_one(RemedyPane).remedy
+        findings = self.live.report.findings if self.live.report else ()
+        shown = [remedy.finding] if remedy else []
+        return " ".join(f"{one.title} {one.why} {one.false_alarm}" for one in (*shown, *findings))
 
     # Which pane is up.
 
@@ -309,4 +319,3 @@ class MainScreen(SessionKeys):
 
     def copy(self, text: str, what: str) -> None:
         self.post_message(Copy(text, what))
-

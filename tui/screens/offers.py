@@ -112,5 +112,20 @@ def config_hosts() -> Offers:
 
 
 def past_sessions(state_dir: Path | None = None) -> Offers:
-    """Newest first. Raises nothing: a state directory that cannot be read is said in one line."""
-    return Offers(note="none on this machine yet")
+    """Newest first, by their first and last lines only."""
+    from straggler.engine.recovery import list_sessions
+    from straggler.engine.window import utc
+
+    found = list_sessions(state_dir)
+    if not found:
+        return Offers(note="none on this machine yet")
+    shown = tuple(
+        Offer(
+            str(one.path),
+            f"{utc(one.started)[:16]}Z  {one.title}",
+            f"{one.symptom} · {one.nodes} nodes · {one.ended}",
+        )
+        for one in found[:MOST_SESSIONS]
+    )
+    more = len(found) - MOST_SESSIONS
+    return Offers(shown, f"{more} older ones: straggler sessions" if more > 0 else "")

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from straggler.engine.errors import StragglerError
 from straggler.engine.model import Finding, Level, Node
 from straggler.engine.nodesets import fold
+from straggler.engine.safetext import safe
 from straggler.tui.items import key_of, nodes
 from straggler.tui.panes.findings import FindingsPane
 from straggler.tui.panes.nodes import NodesPane
@@ -72,7 +73,9 @@ class SessionKeys(Views):
 
     def action_reread_unread(self) -> None:
         levels = self.live.report.levels if self.live.report else {}
-        unread = [one for one in self.live.diagnosis.nodes if levels.get(one.id, Level.UNKNOWN) is Level.UNKNOWN]
+        unread = [
+            one for one in self.live.diagnosis.nodes if levels.get(one.id, Level.UNKNOWN) is Level.UNKNOWN
+        ]
         if unread:
             self._reread(unread)
         else:
@@ -93,7 +96,9 @@ class SessionKeys(Views):
         elif self.live.running:
             self.say("still reading; Esc stops it")
         else:
-            self.say(f"checking again on {nodes(len(finding.subjects))}: only what this finding rests on is read")
+            self.say(
+                f"checking again on {nodes(len(finding.subjects))}: only what this finding rests on is read"
+            )
             self.run_worker(self._reading(self._recheck(finding)), group=READING)
 
     async def _recheck(self, finding: Finding) -> None:
@@ -122,16 +127,36 @@ class SessionKeys(Views):
         if self.acks is None or not self.acks.by_fingerprint:
             return {}
         now = self.live.clock()
-        found = ((one, self.acks.of(one, now)) for one in findings if one.level.is_fault or one.level is Level.UNKNOWN)
+        found = (
+            (one, self.acks.of(one, now))
+            for one in findings
+            if one.level.is_fault or one.level is Level.UNKNOWN
+        )
         return {
-            key_of(one): time.strftime("%Y-%m-%d %H:%MZ", time.gmtime(ack.until)) for one, ack in found if ack is not None
+            key_of(one): time.strftime("%Y-%m-%d %H:%MZ", time.gmtime(ack.until))
+            for one, ack in found
+            if ack is not None
         }
 
     def acknowledge(self, finding: Finding) -> None:
         self.run_worker(self._acknowledge(finding), group="acknowledge", exclusive=True)
 
     async def _acknowledge(self, finding: Finding) -> None:
-        raise NotImplementedError
+        from straggler.tui.screens.acknowledge import AcknowledgeScreen
+
+        if self.acks is None:
+            return
+        now = self.live.clock()
+        told = await self.app.push_screen_wait(AcknowledgeScreen(safe(finding.title, limit=200), now))
+        if told is None:
+            return
+        self.acks = await asyncio.to_thread(self.acks.acknowledge, finding, told.until, told.note, now=now)
+        until = time.strftime("%Y-%m-%d %H:%MZ", time.gmtime(told.until))
+        self.say(
+            self.acks.trouble or f"set aside until {until}; it comes back sooner when it changes",
+            bad=bool(self.acks.trouble),
+        )
+        self.live.changed = True
 
     # Copying.
 

@@ -107,7 +107,12 @@ class Views(Screen[None]):
         node = self.chosen_node
         every_reply = self.live.diagnosis.seen
         seen = every_reply.get(node or "", {})
-        stamp = (self.output_all, node, self.marked, self.live.revision if self.output_all else tuple(seen.values()))
+        stamp = (
+            self.output_all,
+            node,
+            self.marked,
+            self.live.revision if self.output_all else tuple(seen.values()),
+        )
         if stamp == self._drawn and not force:
             return
         self._drawn = stamp
@@ -200,7 +205,9 @@ class Views(Screen[None]):
             tone = "here" if name == self.active else "strong"
             left: list[Piece] = [(f" {at} {name.capitalize()} ", tone)]
             self.query_one(f"#{name}-head", Bar).show(left, self.heading(name))
-        self.query_one("#guided-head", Bar).show([(" Guided ", "here" if self.active == "guided" else "strong")])
+        self.query_one("#guided-head", Bar).show(
+            [(" Guided ", "here" if self.active == "guided" else "strong")]
+        )
         self._draw_keys(width, [] if self.wide else waiting)
 
     def _draw_keys(self, width: int, waiting: list[Piece]) -> None:

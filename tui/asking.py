@@ -1,0 +1,106 @@
+"""What the command line left open, asked on the screen: what to look at, then what hurts."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import replace
+from functools import partial
+from typing import TYPE_CHECKING
+
+from straggler.engine.errors import StragglerError
+from straggler.tui.messages import Notice
+from straggler.tui.start import Start
+
+if TYPE_CHECKING:
+    from straggler.engine.targets.base import Target
+    from straggler.tui.app import StragglerApp
+    from straggler.tui.screens.chooser import Choice
+
+PACE = 1.2
+"""Seconds a simulated node takes, so that a person sees it work."""
+
+
+async def ask_target(app: StragglerApp) -> Start:
+    """The start with a target or a replay in it. Asks again until something could be opened."""
+    from straggler.tui.screens.chooser import ChooserScreen
+    from straggler.tui.screens.offers import sources
+
+    start, trouble = app.start, ""
+    while True:
+        screen = ChooserScreen(sources(start.state_dir))
+        if trouble:
+            app.call_after_refresh(screen.show_notice, Notice(trouble, bad=True))
+        choice = await app.push_screen_wait(screen)
+        try:
+            return await _opened(app, choice)
+        except StragglerError as error:
+            trouble = str(error)
+
+
+async def _opened(app: StragglerApp, choice: Choice) -> Start:
+    """Raises UsageError or FatalError with the line to show."""
+    start = app.start
+    if choice.kind == "session":
+        from straggler.engine.targets.replay import Replay, replay_session
+
+        recovered = await asyncio.to_thread(replay_session, choice.values[0], start.state_dir)
+        return replace(start, replay=Replay(recovered))
+    return replace(
+        start, target=await asyncio.to_thread(partial(_target, app, choice, asyncio.get_running_loop()))
+    )
+
+
+def _target(app: StragglerApp, choice: Choice, loop: asyncio.AbstractEventLoop) -> Target:
+    """In a thread: reading ssh config and keys may take a while, and may ask for a passphrase."""
+    if choice.kind == "demo":
+        from straggler.engine.targets.demo import demo_target
+
+        return demo_target(choice.values[0], pace=PACE)
+    if choice.kind == "local":
+        from straggler.engine.targets.local import local_target
+
+        return local_target()
+    from straggler.engine.targets.hosts import hosts_target
+
+    def ask(what: str) -> str | None:
+        return asyncio.run_coroutine_threadsafe(_ask_secret(app, what), loop).result()
+
+    return hosts_target(",".join(choice.values), ask=ask)
+
+
+async def _ask_secret(app: StragglerApp, what: str) -> str | None:
+    from straggler.engine.safetext import safe
+    from straggler.tui.screens.prompt import PromptScreen
+
+    answer: asyncio.Future[str | None] = asyncio.get_running_loop().create_future()
+    await app.push_screen(
+        PromptScreen(f"Passphrase for {safe(what, limit=200)}", secret=True), answer.set_result
+    )
+    return await answer
+
+
+async def ask_symptom(app: StragglerApp, start: Start, target: Target) -> Start:
+    """The start with the symptom, the window and the mode the operator chose."""
+    from straggler.engine import knowledge
+    from straggler.tui.commands.options import config_dir
+    from straggler.tui.screens.intake import IntakeScreen
+
+    known = await asyncio.to_thread(lambda: knowledge.load(config_dir()))
+    screen = IntakeScreen(
+        known,
+        target.title,
+        target.now or start.clock(),
+        since=start.since,
+        sudo=start.sudo,
+        guided=start.guided,
+        starts=target.starts,
+    )
+    told = await app.push_screen_wait(screen)
+    return replace(
+        start,
+        symptom=told.symptom,
+        error_text=told.error_text or None,
+        since=told.since,
+        sudo=told.sudo,
+        guided=told.guided,
+    )

@@ -1,0 +1,92 @@
+"""Set a finding aside for a while: how long, and why. It comes back when it changes or when the time is over."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from typing import ClassVar
+
+from textual import on
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import Vertical
+from textual.content import Content
+from textual.screen import ModalScreen
+from textual.widgets import Input, Static
+
+from straggler.tui.screens.choices import Choices, Row
+
+HOURS = ((1, "1 hour"), (8, "8 hours"), (24, "a day"), (168, "a week"))
+
+
+@dataclass(frozen=True, slots=True)
+class Acknowledged:
+    """`until`: Unix seconds."""
+
+    until: float
+    note: str
+
+
+class AcknowledgeScreen(ModalScreen[Acknowledged | None]):
+    """Owns the two questions; what acknowledging does is the asker's business."""
+
+    DEFAULT_CSS = """
+    AcknowledgeScreen { align: center middle; background: $background 60%; }
+    AcknowledgeScreen Vertical { width: 72; max-width: 100%; height: auto; background: $panel; padding: 0 1; }
+    AcknowledgeScreen Choices { height: 4; background: $panel; }
+    AcknowledgeScreen Input { height: 1; border: none; padding: 0; background: $background; margin: 1 0 0 0; }
+    AcknowledgeScreen Input:focus { border: none; }
+    AcknowledgeScreen .hint { color: $text-muted; }
+    """
+    AUTO_FOCUS = "Choices"
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("escape", "leave", "leave it"),
+        Binding("n", "note", "add a note"),
+        *(Binding(str(at), f"pick({at})", show=False) for at in range(1, len(HOURS) + 1)),
+    ]
+
+    def __init__(self, title: str, now: float) -> None:
+        super().__init__()
+        self.about, self.now = title, now
+
+    def compose(self) -> ComposeResult:
+        with Vertical():
+            yield Static(Content.assemble(("Set aside: ", "bold $primary"), self.about), markup=False)
+            yield Choices()
+            yield Input(placeholder="n: a note, who or what it waits for")
+            yield Static(
+                "It comes back by itself when it changes or the time is over.", classes="hint", markup=False
+            )
+            yield Static(
+                "Enter sets it aside · n note · Esc leaves it as it is", classes="hint", markup=False
+            )
+
+    def on_mount(self) -> None:
+        rows = [
+            Row(
+                f"for {words}",
+                f"until {time.strftime('%Y-%m-%d %H:%MZ', time.gmtime(self.now + 3600 * hours))}",
+                str(hours),
+                str(at),
+            )
+            for at, (hours, words) in enumerate(HOURS, 1)
+        ]
+        self.query_one(Choices).show(rows)
+
+    @on(Choices.Chosen)
+    def chosen(self, message: Choices.Chosen) -> None:
+        until = self.now + 3600 * int(message.row.id or "1")
+        self.dismiss(Acknowledged(until, self.query_one(Input).value.strip()))
+
+    @on(Input.Submitted)
+    def noted(self) -> None:
+        self.query_one(Choices).focus()
+
+    def action_note(self) -> None:
+        self.query_one(Input).focus()
+
+    def action_pick(self, at: int) -> None:
+        self.query_one(Choices).land(str(HOURS[at - 1][0]))
+
+    def action_leave(self) -> None:
+        self.dismiss(None)

@@ -1,0 +1,177 @@
+"""What to look at, when the command line named nothing: hosts, this machine, past sessions, the simulated cluster."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+from textual import on
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.screen import Screen
+from textual.widgets import Input
+
+from straggler.engine.safetext import safe
+from straggler.tui.messages import Notice
+from straggler.tui.screens.choices import Choices, Row
+from straggler.tui.screens.look import KeyLine, TitleLine
+from straggler.tui.screens.offers import Offers, Source
+
+TYPED = "type"
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """What was chosen: a source's kind (`hosts`, `local`, `session`, `demo`, `ssh`) and the values that name it."""
+
+    kind: str
+    values: tuple[str, ...]
+
+
+class ChooserScreen(Screen[Choice]):
+    """Owns the list of what can be opened. It fills in as each source has been read, in threads, after the first paint."""
+
+    DEFAULT_CSS = """
+    ChooserScreen #line { dock: bottom; height: 1; border: none; padding: 0 1; background: $panel; margin: 0 0 1 0; }
+    ChooserScreen #line:focus { border: none; background-tint: $foreground 0%; }
+    ChooserScreen Choices { padding: 1 1 0 1; }
+    """
+    AUTO_FOCUS = "Choices"
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("space", "tick", "tick"),
+        Binding("slash", "line('filter')", "filter"),
+        Binding("h", "line('hosts')", "type hosts"),
+        Binding("escape", "back", "back"),
+    ]
+
+    def __init__(self, sources: Sequence[Source]) -> None:
+        super().__init__()
+        self.sources = tuple(sources)
+        self.offers: dict[str, Offers] = {}
+        self.ticked: set[str] = set()
+        self.wanted = ""
+        self.line_is = ""
+
+    def compose(self) -> ComposeResult:
+        yield TitleLine("What do you want to look at?")
+        yield Choices()
+        yield Input(id="line")
+        yield KeyLine(
+            ("Enter", "open"),
+            ("Space", "tick"),
+            ("h", "type hosts"),
+            ("/", "filter"),
+            ("?", "help"),
+            ("q", "quit"),
+        )
+
+    def on_mount(self) -> None:
+        self.query_one("#line").display = False
+        self.draw()
+        for source in self.sources:
+            self.run_worker(self._load(source), group="offers")
+
+    async def _load(self, source: Source) -> None:
+        """One source that fails says so in its own line; the others are not touched by it."""
+        try:
+            self.offers[source.kind] = await asyncio.to_thread(source.load)
+        except Exception as error:  # noqa: BLE001 - what cannot be listed must not keep the rest from being opened
+            self.offers[source.kind] = Offers(note=f"could not be listed ({type(error).__name__}: {error})")
+        self.draw()
+
+    def draw(self) -> None:
+        self.query_one(Choices).show(self._rows())
+
+    def _rows(self) -> list[Row]:
+        rows: list[Row] = []
+        for source in self.sources:
+            rows.append(Row(source.title, source.hint, heading=True))
+            if source.kind == "hosts":
+                rows.append(Row("type them", "user@node[001-016]:22, or @FILE", id=TYPED))
+            offers = self.offers.get(source.kind)
+            if offers is None:
+                rows.append(Row("looking …"))
+                continue
+            for at, one in enumerate(offers.found):
+                if self.wanted.lower() in f"{one.title} {one.hint}".lower():
+                    key = f"{source.kind}:{at}"
+                    tick = key in self.ticked if source.several else None
+                    rows.append(
+                        Row(safe(one.title, limit=200), safe(one.hint, limit=200), id=key, checked=tick)
+                    )
+            if offers.note:
+                rows.append(Row(safe(offers.note, limit=300)))
+        return rows
+
+    def _value(self, key: str) -> tuple[str, str]:
+        kind, _, at = key.partition(":")
+        return kind, self.offers[kind].found[int(at)].value
+
+    @on(Choices.Chosen)
+    def chosen(self, message: Choices.Chosen) -> None:
+        key = message.row.id or ""
+        if key == TYPED:
+            self.action_line("hosts")
+            return
+        kind, value = self._value(key)
+        several = (
+            sorted(one for one in self.ticked if one.startswith(f"{kind}:")) if key in self.ticked else []
+        )
+        self.dismiss(Choice(kind, tuple(self._value(one)[1] for one in several) or (value,)))
+
+    def action_tick(self) -> None:
+        row = self.query_one(Choices).current
+        if row is None or row.checked is None or row.id is None:
+            self.say("only hosts of the ssh config can be ticked; Enter opens this one")
+            return
+        self.ticked ^= {row.id}
+        self.draw()
+
+    # The line at the bottom: a filter, or hosts typed by hand.
+
+    def action_line(self, what: str) -> None:
+        self.line_is = what
+        box = self.query_one("#line", Input)
+        box.display = True
+        box.placeholder = (
+            "user@node[001-016]:22,other · or @FILE · Enter opens, Esc leaves"
+            if what == "hosts"
+            else "filter by any word · Enter keeps it · Esc clears it"
+        )
+        box.value = self.wanted if what == "filter" else ""
+        box.focus()
+
+    @on(Input.Changed, "#line")
+    def typed(self, message: Input.Changed) -> None:
+        if self.line_is == "filter":
+            self.wanted = message.value
+            self.draw()
+
+    @on(Input.Submitted, "#line")
+    def submitted(self, message: Input.Submitted) -> None:
+        if self.line_is == "hosts":
+            if message.value.strip():
+                self.dismiss(Choice("hosts", (message.value.strip(),)))
+            return
+        self._close_line()
+
+    def action_back(self) -> None:
+        if self.query_one("#line").display:
+            if self.line_is == "filter":
+                self.wanted = ""
+                self.draw()
+            self._close_line()
+        else:
+            self.say("q leaves")
+
+    def _close_line(self) -> None:
+        self.query_one("#line").display = False
+        self.query_one(Choices).focus()
+
+    def say(self, text: str) -> None:
+        self.show_notice(Notice(text))
+
+    def show_notice(self, notice: Notice) -> None:
+        self.query_one(TitleLine).say(safe(notice.text, limit=300), bad=notice.bad)

@@ -1,0 +1,221 @@
+"""What hurts, since when, and the exact error if there is one: the first question, with why it is asked."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+from textual import on
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.content import Content
+from textual.screen import Screen
+from textual.widgets import Input, Static
+
+from straggler.engine.errors import UsageError
+from straggler.engine.knowledge import Knowledge
+from straggler.engine.safetext import safe
+from straggler.engine.triage import symptom_of_error
+from straggler.engine.window import DEFAULT_SINCE, window
+from straggler.tui.messages import Notice
+from straggler.tui.screens.choices import Choices, Row
+from straggler.tui.screens.look import KeyLine, TitleLine
+
+SINCES = ("30m", DEFAULT_SINCE, "6h", "1d", "3d")
+
+
+@dataclass(frozen=True, slots=True)
+class Intake:
+    """The answers. `since` is as typed (`2h`, an ISO date); it has been checked."""
+
+    symptom: str
+    error_text: str
+    since: str
+    sudo: bool
+    guided: bool
+
+
+class IntakeScreen(Screen[Intake]):
+    """Owns the first question. A pasted error moves the cursor to the symptom it speaks of."""
+
+    DEFAULT_CSS = """
+    IntakeScreen #lead { height: auto; padding: 1 2; color: $text-muted; }
+    IntakeScreen Choices { padding: 0 1; }
+    IntakeScreen #why { height: auto; padding: 0 2; margin: 1 0 1 0; color: $text-muted; }
+    IntakeScreen #settings { height: 1; padding: 0 2; background: $panel; dock: bottom; margin: 0 0 1 0; }
+    IntakeScreen #line { dock: bottom; height: 1; border: none; padding: 0 1; background: $panel; margin: 0 0 1 0; }
+    IntakeScreen #line:focus { border: none; background-tint: $foreground 0%; }
+    """
+    AUTO_FOCUS = "Choices"
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("e", "line('error')", "paste the error"),
+        Binding("s", "since", "since when"),
+        Binding("S", "line('since')", "type since when", key_display="S"),
+        Binding("u", "sudo", "sudo on the nodes"),
+        Binding("G", "guided", "guided / expert", key_display="G"),
+        Binding("escape", "back", "back"),
+        *(Binding(str(at), f"pick({at})", show=False) for at in range(1, 10)),
+    ]
+
+    def __init__(
+        self,
+        known: Knowledge,
+        about: str,
+        now: float,
+        *,
+        since: str | None = None,
+        sudo: bool = False,
+        guided: bool = False,
+        starts: Sequence[str] = (),
+    ) -> None:
+        super().__init__()
+        self.known, self.about, self.now = known, about, now
+        self.since, self.sudo, self.guided = since or DEFAULT_SINCE, sudo, guided
+        self.starts = tuple(starts)
+        self.error_text = ""
+        self.line_is = ""
+
+    def compose(self) -> ComposeResult:
+        yield TitleLine(safe(self.about, limit=200))
+        yield Static(self._lead(), id="lead", markup=False)
+        yield Choices()
+        yield Static(id="why", markup=False)
+        yield Static(id="settings", markup=False)
+        yield Input(id="line")
+        yield KeyLine(
+            ("Enter", "start"),
+            ("e", "paste error"),
+            ("s", "since"),
+            ("u", "sudo"),
+            ("G", "guided"),
+            ("?", "help"),
+            ("q", "quit"),
+        )
+
+    def _lead(self) -> Content:
+        lines = [
+            Content.assemble(
+                ("What hurts?", "bold $primary"), "   Not sure? Take the last one: it looks at everything."
+            )
+        ]
+        lines += [
+            Content.assemble(("Your ssh config starts: ", "$warning"), safe(one, limit=300))
+            for one in self.starts
+        ]
+        return Content("\n").join(lines)
+
+    def on_mount(self) -> None:
+        self.query_one("#line").display = False
+        rows = [
+            Row(one.title, one.hint, id=name, mark=str(at) if at < 10 else "")
+            for at, (name, one) in enumerate(self.known.symptoms.items(), 1)
+        ]
+        self.query_one(Choices).show(rows)
+        self.draw()
+
+    def draw(self) -> None:
+        parts = [
+            ("since ", ""),
+            (safe(self.since, limit=40), "bold"),
+            ("   sudo on the nodes ", ""),
+            ("yes" if self.sudo else "no", "bold"),
+            ("   mode ", ""),
+            ("guided" if self.guided else "expert", "bold"),
+        ]
+        if self.error_text:
+            parts += [("   error ", ""), (safe(self.error_text, limit=60), "bold")]
+        self.query_one("#settings", Static).update(Content.assemble(*parts))
+
+    @on(Choices.Moved)
+    def explain(self, message: Choices.Moved) -> None:
+        one = self.known.symptoms[message.row.id or ""]
+        why = Content.assemble(
+            ("Why this is asked: ", "bold"),
+            one.asked,
+            " Nothing on the cluster is changed, whatever you choose.",
+        )
+        why = Content("\n").join([hint, why])
+        if self.guided and one.steps:
+            why = Content("\n").join([why, *(Content.assemble("  · ", step) for step in one.steps)])
+        self.query_one("#why", Static).update(why)
+
+    @on(Choices.Chosen)
+    def start(self, message: Choices.Chosen) -> None:
+        self.dismiss(Intake(message.row.id or "", self.error_text, self.since, self.sudo, self.guided))
+
+    def action_pick(self, at: int) -> None:
+        names = list(self.known.symptoms)
+        if at <= len(names):
+            self.query_one(Choices).land(names[at - 1])
+
+    def action_since(self) -> None:
+        at = SINCES.index(self.since) if self.since in SINCES else -1
+        self.since = SINCES[(at + 1) % len(SINCES)]
+        self.draw()
+
+    def action_sudo(self) -> None:
+        self.sudo = not self.sudo
+        self.draw()
+
+    def action_guided(self) -> None:
+        self.guided = not self.guided
+        row = self.query_one(Choices).current
+        if row is not None:
+            self.explain(Choices.Moved(row))
+        self.draw()
+
+    # The line at the bottom.
+
+    def action_line(self, what: str) -> None:
+        self.line_is = what
+        box = self.query_one("#line", Input)
+        box.display = True
+        hints: Mapping[str, str] = {
+            "error": "paste the exact error here · Enter finds its symptom · Esc leaves",
+            "since": "2h, 30m, 3d or 2026-11-30T03:12Z · Enter takes it · Esc leaves",
+        }
+        box.placeholder = hints[what]
+        box.value = self.error_text if what == "error" else self.since
+        box.focus()
+
+    @on(Input.Submitted, "#line")
+    def submitted(self, message: Input.Submitted) -> None:
+        text = message.value.strip()
+        if self.line_is == "since":
+            try:
+                window(text, None, self.now)
+            except UsageError as error:
+                self.show_notice(Notice(str(error), bad=True))
+                return
+            self.since = text or DEFAULT_SINCE
+        else:
+            self._take_error(text)
+        self._close_line()
+        self.draw()
+
+    def _take_error(self, text: str) -> None:
+        self.error_text = text
+        if not text:
+            return
+        found = symptom_of_error(text, self.known)
+        if found is not None and self.query_one(Choices).land(found):
+            self.show_notice(
+                Notice(f"this speaks of: {self.known.symptoms[found].title}; Enter starts there")
+            )
+        else:
+            self.query_one(Choices).land("everything")
+            self.show_notice(Notice("no symptom here knows this error; the last one looks at everything"))
+
+    def action_back(self) -> None:
+        if self.query_one("#line").display:
+            self._close_line()
+        else:
+            self.show_notice(Notice("q leaves"))
+
+    def _close_line(self) -> None:
+        self.query_one("#line").display = False
+        self.query_one(Choices).focus()
+
+    def show_notice(self, notice: Notice) -> None:
+        self.query_one(TitleLine).say(safe(notice.text, limit=300), bad=notice.bad)
