@@ -132,12 +132,16 @@ class Diagnosis:
         finally:
             self.saved = self.journal.close()
 
-    def report(self) -> Report:
-        """Judge what is there now. Nodes that have not answered yet are not judged, only counted."""
+    def report(self, breathe: Callable[[], None] = lambda: None) -> Report:
+        """Judge what is there now. Nodes that have not answered yet are not judged, only counted.
+
+        `breathe` is called every few milliseconds of work.
+        """
         with self._judging:
             while self._unparsed:
                 self._facts.add(self._unparsed.popleft())
-            return judge(self.nodes, self._facts, self.plan.rules, self.known, self.window)
+                breathe()
+            return judge(self.nodes, self._facts, self.plan.rules, self.known, self.window, breathe)
 
     @property
     def progress(self) -> Progress:

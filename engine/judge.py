@@ -6,7 +6,7 @@ Verdicts with the same id, level and title become one finding, its nodes the sub
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from straggler.engine.collectors import BY_ID
@@ -83,11 +83,20 @@ class Facts:
 
 
 def judge(
-    nodes: Sequence[Node], facts: Facts, rules: Sequence[Rule], known: Knowledge, window: Window
+    nodes: Sequence[Node],
+    facts: Facts,
+    rules: Sequence[Rule],
+    known: Knowledge,
+    window: Window,
+    breathe: Callable[[], None] = lambda: None,
 ) -> Report:
-    """Ask `rules` of `nodes`. A collector a node has not answered yet leaves that rule unasked: nothing is invented."""
+    """Ask `rules` of `nodes`. A collector a node has not answered yet leaves that rule unasked: nothing is invented.
+
+    `breathe` is called between nodes: a thread that judges beside a screen lets the screen go first there.
+    """
     folded: dict[tuple[str, Level, str], list[tuple[Node, Verdict, Rule]]] = defaultdict(list)
     for node in nodes:
+        breathe()
         have = facts.facts.get(node.id, {})
         seen = facts.seen.get(node.id, {})
         view = NodeView(node, have, seen, known, window)
