@@ -19,6 +19,7 @@ from straggler.engine.nodesets import HostSpec
 from straggler.engine.transports.ssh_config import expand_path
 from straggler.engine.transports.ssh_errors import Way, explain
 from straggler.engine.transports.ssh_keys import DEFAULT_KEYS, KeyRing, KnownHosts, describe
+from straggler.engine.transports.ssh_proxy import Proxies
 from straggler.engine.transports.ssh_wire import Wire
 
 CONNECT_SECONDS = 12
@@ -27,6 +28,7 @@ CONNECT_SECONDS = 12
 MOST_SECONDS = 18
 
 RESOLVERS = 16
+LAST_WORDS_SECONDS = 1.0
 
 FAST = {
     "kex_algs": ("curve25519-sha256", "curve25519-sha256@libssh.org"),
@@ -44,6 +46,7 @@ class Dialer:
         self._known = KnownHosts()
         self._jumps: dict[HostSpec, asyncio.Task[asyncssh.SSHClientConnection]] = {}
         self._resolvers: ThreadPoolExecutor | None = None
+        self._proxies = Proxies()
         self._me = getpass.getuser()
 
     def way(self, spec: HostSpec) -> Way:
@@ -68,6 +71,7 @@ class Dialer:
                 task.result().close()
             else:
                 task.cancel()
+        await self._proxies.close()
         if self._resolvers is not None:
             self._resolvers.shutdown(wait=False, cancel_futures=True)
             self._resolvers = None
@@ -127,6 +131,15 @@ class Dialer:
             )
         if config.tunnel:
             options["tunnel"] = await self._jump(str(config.tunnel), via)
+        elif isinstance(command := config.config.get("ProxyCommand"), str):
+            sock, ended = await self._proxies.start(command, way.complaints)
+            options["tunnel"] = Wire(sock)
+            try:
+                return await asyncssh.connect(**options)
+            except asyncssh.ConnectionLost:
+                # Its last words say more than that it is gone.
+                await asyncio.wait([ended], timeout=LAST_WORDS_SECONDS)
+                raise
         elif (
             not config.proxy_command
             and not config.canonicalize_hostname

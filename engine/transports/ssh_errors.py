@@ -34,6 +34,8 @@ class Way:
     """Key files that would have been tried, had their passphrase been given."""
     over: str = ""
     """The jump host or proxy command in between."""
+    complaints: bytearray = field(default_factory=bytearray)
+    """What the proxy command wrote to stderr."""
 
     @property
     def name(self) -> str:
@@ -70,7 +72,11 @@ def _explain(error: BaseException, way: Way) -> TransportError:
         return _refused(way)
     if isinstance(error, asyncssh.KeyExchangeFailed):
         return _no_common(error, way)
-    if isinstance(error, asyncssh.ConnectionLost | ConnectionResetError | BrokenPipeError):
+    lost = isinstance(error, asyncssh.ConnectionLost | ConnectionResetError | BrokenPipeError)
+    if lost and way.complaints:
+        said = words(way.complaints.decode("utf-8", "replace"))
+        return TransportError(Status.UNREACHABLE, f"the ProxyCommand gave up: {said}")
+    if lost:
         return TransportError(
             Status.UNREACHABLE,
             "the node closed the connection before login: too many at a time (sshd MaxStartups), or it is going down",

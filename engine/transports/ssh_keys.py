@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import os
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -21,7 +22,9 @@ DEFAULT_KEYS = tuple(
     Path("~/.ssh", name)
     for name in ("id_ed25519", "id_ecdsa", "id_rsa", "id_ed25519_sk", "id_ecdsa_sk", "id_dsa")
 )
-KNOWN_HOSTS = tuple(Path("~/.ssh", name) for name in ("known_hosts", "known_hosts2")) + (
+KNOWN_HOSTS = (
+    Path("~/.ssh/known_hosts"),
+    Path("~/.ssh/known_hosts2"),
     Path("/etc/ssh/ssh_known_hosts"),
     Path("/etc/ssh/ssh_known_hosts2"),
 )
@@ -106,10 +109,8 @@ def open_keys(named: Sequence[Path], agents: Iterable[str], ask: Ask | None) -> 
 def _public_of(path: Path) -> bytes | None:
     """The public half: beside the key, or in it (OpenSSH's format leaves it unencrypted)."""
     for name in (f"{path}.pub", str(path)):
-        try:
+        with contextlib.suppress(OSError, ValueError):
             return asyncssh.read_public_key(name).public_data
-        except (OSError, ValueError):
-            continue
     return None
 
 
@@ -149,10 +150,8 @@ class KnownHosts:
             known = asyncssh.SSHKnownHosts()
             for name in files or map(str, KNOWN_HOSTS):
                 for line in _lines(Path(name).expanduser()):
-                    try:
+                    with contextlib.suppress(ValueError):
                         known.load(line)
-                    except ValueError:
-                        continue
             self._read[key] = known
         return self._read[key]
 

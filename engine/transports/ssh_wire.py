@@ -38,13 +38,13 @@ class _Between(asyncio.Protocol):
         self._connection = connection
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        self._connection.connection_made(_Joined(transport))  # type: ignore[arg-type]
+        self._connection.connection_made(_Joined(transport))
 
     def data_received(self, data: bytes) -> None:
         self._connection.data_received(data)
 
-    def eof_received(self) -> bool | None:
-        return self._connection.eof_received()
+    def eof_received(self) -> None:
+        self._connection.eof_received()
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._connection.connection_lost(exc)

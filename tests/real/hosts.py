@@ -118,7 +118,7 @@ class Hosts:
                     if ctypes.CDLL(None, use_errno=True).setns(namespace.fileno(), 0x40000000):
                         raise OSError(ctypes.get_errno(), "setns")
                 out.append(work())
-            except BaseException as error:
+            except BaseException as error:  # noqa: BLE001 - handed to the caller's thread
                 failed.append(error)
 
         thread = threading.Thread(target=enter)

@@ -194,6 +194,16 @@ def test_a_proxy_command_is_listed_before_anything_starts_and_then_used(fleet: H
     assert used.read_text() == "x\n"
 
 
+def test_a_proxy_command_is_run_by_the_shell_and_quoted_when_it_gives_up(
+    fleet: Hosts, tmp_path: Path
+) -> None:
+    complain = "sh -c 'echo no such gateway: %h >&2; exit 1' 2>&1 1>&2 | cat >&2"
+    ours = config(fleet, tmp_path, f"Host healthy-1\n ProxyCommand {complain}\n")
+    [heard] = read(fleet, hosts_target("healthy-1", ssh_config_file=ours))
+    why = heard.one("healthy-1", "identity").why
+    assert why.startswith(f"the ProxyCommand gave up: no such gateway: {fleet.hosts['healthy-1'].address}")
+
+
 def test_a_program_behind_match_exec_is_listed_and_only_run_when_connecting(
     fleet: Hosts, tmp_path: Path
 ) -> None:
