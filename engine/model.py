@@ -186,6 +186,8 @@ class Finding:
     commands: tuple[SuggestedCommand, ...] = ()
     unread: Status | None = None
     """Set where the finding says only that a reading is missing: why it is."""
+    theirs: bool = False
+    """The section is the user's own, from the config directory."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -98,11 +98,14 @@ class Sections:
 
     def with_commands(self, report: Report, nodes: Sequence[Node], known: Knowledge) -> Report:
         """The report with every fault's suggested commands filled in."""
-        done = tuple(
-            replace(one, commands=self.render(one, nodes, known).commands) if one.level.is_fault else one
-            for one in report.findings
-        )
+        done = tuple(self._with_commands(one, nodes, known) for one in report.findings)
         return replace(report, findings=done)
+
+    def _with_commands(self, one: Finding, nodes: Sequence[Node], known: Knowledge) -> Finding:
+        if not one.level.is_fault:
+            return replace(one, theirs=self.get(one.reference).theirs)
+        made = self.render(one, nodes, known)
+        return replace(one, commands=made.commands, theirs=made.theirs)
 
 
 def slug(heading: str) -> str:

@@ -42,6 +42,7 @@ def document(diagnosis: Diagnosis, report: Report) -> dict[str, Any]:
                 for one in report.uncovered
             ],
         },
+        "theirs": list(diagnosis.known.theirs),
         "findings": [finding(one) for one in report.findings],
     }
 
@@ -77,6 +78,7 @@ def finding(one: Finding) -> dict[str, Any]:
         "false_alarm": one.false_alarm,
         "next_step": one.next_step,
         "reference": one.reference,
+        "theirs": one.theirs,
         "route": one.route,
         "suggested_commands": [
             {

@@ -40,13 +40,15 @@ def _head(diagnosis: Diagnosis, report: Report) -> Iterator[str]:
     yield f"symptom {diagnosis.plan.symptom} · window {utc(window.since)} to {utc(window.until)}"
     yield (
         f"{report.nodes_read} of {report.nodes_total} nodes read · {report.coverage:.0f} % of the readings wanted · "
-        f"{sum(one.level.is_fault for one in report.findings)} findings"
+        f"{_many(sum(one.level.is_fault for one in report.findings), 'finding')}"
     )
+    if diagnosis.known.theirs:
+        yield from _wrapped("with your own: ", ", ".join(diagnosis.known.theirs))
 
 
 def _fault(one: Finding) -> Iterator[str]:
-    nodes = f"{len(one.subjects)} node{'s' if len(one.subjects) != 1 else ''}"
-    title = f"{one.level.value} {one.priority.value if one.priority else ''}  {safe(one.title)} ({nodes})"
+    title = f"{one.level.value} {one.priority.value if one.priority else ''}  {safe(one.title)}"
+    title += f" ({_many(len(one.subjects), 'node')})"
     yield f"{title}  [{one.id}, {one.confidence * 100:.0f} % sure]"
     for names, detail in one.details:
         yield from _wrapped("  ", f"{safe(names)}: {safe(detail)}")
@@ -58,7 +60,8 @@ def _fault(one: Finding) -> Iterator[str]:
     yield from _wrapped("  Not this if: ", one.false_alarm)
     yield from _wrapped("  Next: ", one.next_step)
     route = f" (AWS: {one.route})" if one.route else ""
-    yield f"  Remedy: {one.reference}{route}"
+    own = " (your own section)" if one.theirs else ""
+    yield f"  Remedy: {one.reference}{own}{route}"
     for command in one.commands:
         yield from _command(
             command.command, command.preconditions, command.blast_radius, command.undo, command.note
@@ -112,11 +115,15 @@ def uncovered_lines(uncovered: Iterable[Uncovered]) -> Iterator[str]:
     for one in uncovered:
         groups[one.status.value, one.reason, one.subjects].append(one.collector)
     for (status, reason, subjects), collectors in groups.items():
-        count = f"{len(collectors)} reading{'s' if len(collectors) != 1 else ''}"
+        count = _many(len(collectors), "reading")
         why = status if reason == status else f"{status}: {safe(reason)}"
         yield from _wrapped(
             "  ", f"{count} on {safe(fold(subjects))}: {why} ({', '.join(sorted(collectors))})"
         )
+
+
+def _many(count: int, what: str) -> str:
+    return f"{count} {what}" if count == 1 else f"{count} {what}s"
 
 
 def _wrapped(lead: str, text: str) -> Iterator[str]:
