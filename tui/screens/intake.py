@@ -135,7 +135,7 @@ class IntakeScreen(Screen[Intake]):
             one.asked,
             " Nothing on the cluster is changed, whatever you choose.",
         )
-        why = Content("\n").join([hint, why])
+        why = Content("\n").join([Content(one.hint), why])
         if self.guided and one.steps:
             why = Content("\n").join([why, *(Content.assemble("  · ", step) for step in one.steps)])
         self.query_one("#why", Static).update(why)
