@@ -8,6 +8,7 @@ import signal
 import sys
 from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
 from functools import partial
 from typing import TYPE_CHECKING, ClassVar
 
@@ -54,6 +55,7 @@ class StragglerApp(App[None]):
         self.start = start
         self.live: Live | None = None
         self.parting = ""
+        self._still = ExitStack()
         self._files = ThreadPoolExecutor(1, thread_name_prefix="files")
         for one in THEMES:
             self.register_theme(one)
@@ -145,7 +147,11 @@ class StragglerApp(App[None]):
             self._files, partial(open_live, self.start, target, symptom, replay)
         )
         self.live = prepared.live()
-        await self.push_screen(MainScreen(self.live, prepared.remedies, start=self.start, acks=prepared.acks))
+        screen = MainScreen(self.live, prepared.remedies, start=self.start, acks=prepared.acks)
+        if isinstance(self.screen, MainScreen):
+            await self.switch_screen(screen)
+        else:
+            await self.push_screen(screen)
 
     # The end.
 
@@ -153,8 +159,16 @@ class StragglerApp(App[None]):
         """A closed terminal and a polite kill end like `q`: nothing on screen is lost."""
         sys.setswitchinterval(SWITCH_SECONDS)
         loop = asyncio.get_running_loop()
-        for number in (signal.SIGHUP, signal.SIGTERM):
-            loop.add_signal_handler(number, lambda: self.run_worker(self.action_quit(), group="quit"))
+        loop.add_signal_handler(signal.SIGHUP, self._terminal_gone)
+        loop.add_signal_handler(signal.SIGTERM, self._leave)
+
+    def _terminal_gone(self) -> None:
+        """Nothing is drawn any more: Textual's writer would wait for ever for a terminal that takes nothing."""
+        self._still.enter_context(self.batch_update())
+        self._leave()
+
+    def _leave(self) -> None:
+        self.run_worker(self.action_quit(), group="quit")
 
     async def on_event(self, event: Event) -> None:
         if isinstance(event, Key) and self.live is not None:

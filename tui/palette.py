@@ -24,6 +24,7 @@ def of_main(screen: MainScreen) -> Iterable[SystemCommand]:
     yield SystemCommand(
         "Guided or expert", "one finding at a time in plain words, or every pane  G", screen.action_guided
     )
+    yield SystemCommand("Another symptom", "ask again what hurts, on the same target", screen.another_symptom)
     yield SystemCommand("Filter", "narrow the list one is in  /", screen.action_filter)
     yield SystemCommand("Sort nodes", "worst first, by name, by place  s", screen.sort_nodes)
     yield SystemCommand("Re-read this node", "ask the chosen node again  r", screen.action_reread)

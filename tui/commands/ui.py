@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import os
 import sys
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from straggler.engine.errors import UsageError
@@ -47,8 +48,14 @@ def run(args: argparse.Namespace) -> int:
 
 
 def open_app(start: Start) -> int:
+    if start.low_bandwidth:
+        # Textual reads these while it is imported: five repaints a second, nothing moves by itself.
+        os.environ.update(TEXTUAL_FPS="5", TEXTUAL_ANIMATIONS="none", TEXTUAL_SMOOTH_SCROLL="0")
     from straggler.tui.app import StragglerApp
+    from straggler.tui.glyphs import locale_is_ascii
+    from straggler.tui.theme import fitting
 
+    start = replace(start, ascii_only=start.ascii_only or locale_is_ascii(), theme=fitting())
     app = StragglerApp(start=start)
     app.run()
     if app.parting:

@@ -18,7 +18,7 @@ from straggler.engine.model import Finding
 from straggler.tui.headings import PANES
 from straggler.tui.items import key_of
 from straggler.tui.live import Live
-from straggler.tui.messages import Copy, Notice
+from straggler.tui.messages import AnotherSymptom, Copy, Notice
 from straggler.tui.panes.bars import Bar
 from straggler.tui.panes.findings import FindingsPane
 from straggler.tui.panes.guided import GuidedPane
@@ -258,6 +258,9 @@ class MainScreen(SessionKeys):
         self.output_all = not self.output_all
         self.draw_output(force=True)
         self.draw_bars()
+
+    def another_symptom(self) -> None:
+        self.post_message(AnotherSymptom())
 
     def sort_nodes(self) -> None:
         self.query_one(NodesPane).action_sort()

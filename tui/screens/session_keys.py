@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Awaitable
+from functools import partial
 from typing import TYPE_CHECKING
 
 from straggler.engine.errors import StragglerError
@@ -147,10 +148,17 @@ class SessionKeys(Views):
         if self.acks is None:
             return
         now = self.live.clock()
+        if self.acks.is_acknowledged(finding, now):
+            self.acks = await self.live.beside(partial(self.acks.withdraw, finding))
+            self.say("no longer set aside")
+            self.live.changed = True
+            return
         told = await self.app.push_screen_wait(AcknowledgeScreen(safe(finding.title, limit=200), now))
         if told is None:
             return
-        self.acks = await asyncio.to_thread(self.acks.acknowledge, finding, told.until, told.note, now=now)
+        self.acks = await self.live.beside(
+            partial(self.acks.acknowledge, finding, told.until, told.note, now=now)
+        )
         until = time.strftime("%Y-%m-%d %H:%MZ", time.gmtime(told.until))
         self.say(
             self.acks.trouble or f"set aside until {until}; it comes back sooner when it changes",
