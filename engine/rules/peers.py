@@ -37,12 +37,21 @@ def peer_findings(
     nodes: Sequence[Node], facts: dict[str, dict[str, object]], known: Knowledge
 ) -> list[Finding]:
     """Findings over every group of nodes; `facts` is node -> collector -> facts or Unread."""
-    groups: dict[tuple[str, str], list[Node]] = defaultdict(list)
+    groups: dict[str, list[Node]] = defaultdict(list)
     for node in nodes:
         if any(not isinstance(one, Unread) for one in facts.get(node.id, {}).values()):
-            groups[node.group, _type(node, facts)].append(node)
-    found = [one for group in groups.values() for one in _group(group, facts, known)]
+            groups[node.group].append(node)
+    kinds = [kind for group in groups.values() for kind in _by_type(group, facts)]
+    found = [one for kind in kinds for one in _group(kind, facts, known)]
     return found + list(_doubles(nodes, facts, known))
+
+
+def _by_type(nodes: list[Node], facts: dict[str, dict[str, object]]) -> list[list[Node]]:
+    """The nodes of a group by instance type. Where only one type was read, a node that did not say is taken for its peer."""
+    types: dict[str, list[Node]] = defaultdict(list)
+    for node in nodes:
+        types[_type(node, facts)].append(node)
+    return [nodes] if len(types.keys() - {""}) <= 1 else list(types.values())
 
 
 def _type(node: Node, facts: dict[str, dict[str, object]]) -> str:
@@ -55,11 +64,9 @@ def _group(nodes: list[Node], facts: dict[str, dict[str, object]], known: Knowle
     values = _values(names, facts)
     odd: dict[tuple[str, ...], list[_Odd]] = defaultdict(list)
     split: list[_Odd] = []
-    compared = set(names)
     for (collector, name), by_node in values.items():
         counts = Counter(by_node.values())
         if len(counts) < 2:
-            compared &= by_node.keys() if len(by_node) > 1 else compared
             continue
         one = _odd(collector, name, counts, by_node, names)
         if counts[one.common] * 2 > len(by_node) and len(by_node) >= known.number("peers.least"):
@@ -70,19 +77,34 @@ def _group(nodes: list[Node], facts: dict[str, dict[str, object]], known: Knowle
         yield _differs(who, fields, len(names), known)
     for one in split:
         yield _split(one, known)
-    same = [key for key, by_node in values.items() if len(by_node) > 1 and len(set(by_node.values())) == 1]
-    if len(names) > 1 and same and not odd and not split:
-        detail = f"{len(same)} facts are the same on all that could be read"
-        yield _finding(
-            "peers.same",
-            Level.PASS,
-            "the nodes agree in every fact compared",
-            tuple(names),
-            ((fold(names), detail),),
-            (),
-            0.95,
-            known,
+    if not odd and not split:
+        yield from _same(names, values, known)
+
+
+def _same(names: Sequence[str], values: Values, known: Knowledge) -> Iterator[Finding]:
+    """Good news of the nodes that could be compared in everything their peers showed; the others are named with what is missing."""
+    shared = {key: by_node for key, by_node in values.items() if len(by_node) > 1}
+    if not shared:
+        return
+    holes: dict[tuple[str, ...], list[str]] = defaultdict(list)
+    for node in names:
+        holes[tuple(name for (_, name), by_node in shared.items() if node not in by_node)].append(node)
+    whole = holes.pop((), [])
+    details = [(fold(whole), f"{len(shared)} facts are the same")] if whole else []
+    details += [(fold(nodes), f"not compared: {_some(missing)}") for missing, nodes in holes.items()]
+    if len(whole) > 1:
+        level, title, subjects = Level.PASS, "the nodes agree in every fact compared", whole
+    else:
+        level, title, subjects = (
+            Level.INFO,
+            "what could be compared is the same; much was not read",
+            list(names),
         )
+    yield _finding("peers.same", level, title, tuple(subjects), tuple(details), (), 0.95, known)
+
+
+def _some(words: Sequence[str]) -> str:
+    return ", ".join(words[:4]) + (f" and {len(words) - 4} more" if len(words) > 4 else "")
 
 
 def _values(names: Sequence[str], facts: dict[str, dict[str, object]]) -> Values:
