@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import textwrap
-from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
+from straggler.engine.coverage import gaps
 from straggler.engine.model import Finding, Level, Uncovered
 from straggler.engine.nodesets import fold
 from straggler.engine.safetext import SafeText, safe
@@ -72,7 +72,7 @@ def items(board: Board, opened: Collection[str], width: int) -> Iterator[Item]:
     yield from (finding_item(one, width) for one in loud if is_undecided(one))
     if board.uncovered:
         yield heading("not covered: nothing is known of these, which is not the same as fine")
-        yield from gaps(board.uncovered, opened)
+        yield from gap_items(board.uncovered, opened)
     quiet = [one for one in board.findings if key_of(one) in board.acknowledged]
     good = [
         ("to know", "info", [one for one in loud if one.level is Level.INFO]),
@@ -141,34 +141,39 @@ def nodes(count: int) -> str:
     return "1 node" if count == 1 else f"{count:,} nodes"
 
 
-def gaps(uncovered: Iterable[Uncovered], opened: Collection[str]) -> Iterator[Item]:
+def gap_items(uncovered: Iterable[Uncovered], opened: Collection[str]) -> Iterator[Item]:
     """`? 12 checks on 3 nodes: needs root`; opened: which checks, which nodes, in whose words."""
-    groups: dict[tuple[str, tuple[str, ...]], list[Uncovered]] = defaultdict(list)
-    for one in uncovered:
-        groups[one.status.value, one.subjects].append(one)
-    for (status, subjects), group in sorted(groups.items(), key=lambda pair: -len(pair[0][1]) * len(pair[1])):
+    for gap in gaps(uncovered):
+        status, subjects = gap.status.value, gap.subjects
         name = f"gap {status} {subjects[0]} {len(subjects)}"
-        reasons = dict.fromkeys(safe(one.reason, limit=200) for one in group)
+        first = safe(gap.reasons[0][0], limit=200)
         shown = name in opened
         lines: list[tuple[Piece, ...]] = [
             (
                 (f"{glyphs.OPEN if shown else glyphs.FOLDED}  {glyphs.UNKNOWN.glyph} ", "unknown"),
-                (f"{_checks(group)} on {nodes(len(subjects))}: {status}", ""),
-                (f"  {next(iter(reasons))}" if next(iter(reasons)) != status else "", "quiet"),
+                (f"{_checks(gap.collectors)} on {nodes(len(subjects))}: {status}", ""),
+                (f"  {first}" if first != status else "", "quiet"),
             )
         ]
         if shown:
             lines.append((("     ", ""), (safe(fold(subjects), limit=300), "quiet")))
-            for reason in reasons:
-                which = ", ".join(
-                    sorted(one.collector for one in group if safe(one.reason, limit=200) == reason)
+            lines.append((("     ", ""), (", ".join(gap.collectors), "quiet")))
+            for reason, who in gap.reasons[:DETAILS]:
+                lines.append(
+                    (
+                        ("     ", ""),
+                        (f"{safe(fold(who), limit=100)}: ", "quiet"),
+                        (safe(reason, limit=200), ""),
+                    )
                 )
-                lines.append((("     ", ""), (f"{which}: ", "quiet"), (reason, "")))
-        haystack = " ".join([status, *subjects, *reasons, *(one.collector for one in group)]).lower()
+            if len(gap.reasons) > DETAILS:
+                lines.append((("     ", ""), (f"and {len(gap.reasons) - DETAILS} more reasons", "quiet")))
+        words = [safe(reason, limit=200) for reason, _ in gap.reasons]
+        haystack = " ".join([status, *subjects, *words, *gap.collectors]).lower()
         yield Item((name,), tuple(lines), opens=name, haystack=haystack)
 
 
-def _checks(group: Collection[Uncovered]) -> str:
+def _checks(group: Collection[str]) -> str:
     return "1 check" if len(group) == 1 else f"{len(group)} checks"
 
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import textwrap
-from collections import defaultdict
 from collections.abc import Iterable, Iterator
 
+from straggler.engine.coverage import gaps
 from straggler.engine.diagnosis import Diagnosis
 from straggler.engine.judge import Report
 from straggler.engine.model import Finding, Level, Uncovered
@@ -14,6 +14,8 @@ from straggler.engine.safetext import safe
 from straggler.engine.window import utc
 
 WIDTH = 100
+DETAILS = 12
+"""Lines of particulars under one heading; JSON has them all."""
 
 
 def render(diagnosis: Diagnosis, report: Report, *, ascii_only: bool = False) -> str:
@@ -50,8 +52,10 @@ def _fault(one: Finding) -> Iterator[str]:
     title = f"{one.level.value} {one.priority.value if one.priority else ''}  {safe(one.title)}"
     title += f" ({_many(len(one.subjects), 'node')})"
     yield f"{title}  [{one.id}, {one.confidence * 100:.0f} % sure]"
-    for names, detail in one.details:
+    for names, detail in one.details[:DETAILS]:
         yield from _wrapped("  ", f"{safe(names)}: {safe(detail)}")
+    if len(one.details) > DETAILS:
+        yield f"  and {len(one.details) - DETAILS} more; --format json has them all"
     if not one.details:
         yield from _wrapped("  on ", safe(fold(one.subjects)))
     for line in one.evidence:
@@ -104,22 +108,23 @@ def _rest(report: Report) -> Iterator[str]:
         for one in group:
             yield from _wrapped("  ", f"{safe(one.title)} [{one.id}] on {safe(fold(one.subjects))}")
             if level is not Level.PASS:
-                for names, detail in one.details[:8]:
+                for names, detail in one.details[:DETAILS]:
                     yield from _wrapped("    ", f"{safe(names)}: {safe(detail)}")
         yield ""
 
 
 def uncovered_lines(uncovered: Iterable[Uncovered]) -> Iterator[str]:
-    """One line per reason and set of nodes, naming the checks it costs."""
-    groups: dict[tuple[str, str, tuple[str, ...]], list[str]] = defaultdict(list)
-    for one in uncovered:
-        groups[one.status.value, one.reason, one.subjects].append(one.collector)
-    for (status, reason, subjects), collectors in groups.items():
-        count = _many(len(collectors), "reading")
-        why = status if reason == status else f"{status}: {safe(reason)}"
-        yield from _wrapped(
-            "  ", f"{count} on {safe(fold(subjects))}: {why} ({', '.join(sorted(collectors))})"
-        )
+    """What is missing, on which nodes, and in whose words."""
+    for gap in gaps(uncovered):
+        count = _many(len(gap.collectors), "reading")
+        checks = ", ".join(gap.collectors)
+        yield from _wrapped("  ", f"{count} on {safe(fold(gap.subjects))}: {gap.status.value} ({checks})")
+        for reason, nodes in gap.reasons[:DETAILS]:
+            if reason != gap.status.value:
+                who = f"{safe(fold(nodes))}: " if len(gap.reasons) > 1 else ""
+                yield from _wrapped("    ", f"{who}{safe(reason)}")
+        if len(gap.reasons) > DETAILS:
+            yield f"    and {len(gap.reasons) - DETAILS} more reasons"
 
 
 def _many(count: int, what: str) -> str:

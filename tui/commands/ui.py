@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import logging
 import os
 import sys
 from dataclasses import replace
@@ -56,6 +57,8 @@ def open_app(start: Start) -> int:
     from straggler.tui.theme import fitting
 
     start = replace(start, ascii_only=start.ascii_only or locale_is_ascii(), theme=fitting())
+    # Libraries that warn on stderr would tear the screen, which is drawn there.
+    logging.getLogger().addHandler(logging.NullHandler())
     app = StragglerApp(start=start)
     app.run()
     if app.parting:
