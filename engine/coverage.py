@@ -48,8 +48,8 @@ def gaps(uncovered: Iterable[Uncovered]) -> tuple[Gap, ...]:
             missing[node, one.status].add(one.collector)
             words[node, one.status].setdefault(one.reason)
     groups: dict[tuple[Status, tuple[str, ...]], list[str]] = defaultdict(list)
-    for (node, status), collectors in missing.items():
-        groups[status, tuple(sorted(collectors))].append(node)
+    for (node, status), names in missing.items():
+        groups[status, tuple(sorted(names))].append(node)
     found = []
     for (status, collectors), nodes in groups.items():
         said: dict[str, list[str]] = defaultdict(list)
