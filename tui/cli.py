@@ -29,6 +29,22 @@ COMMANDS: tuple[Command, ...] = (
 EXIT_OK, EXIT_FATAL, EXIT_USAGE, EXIT_FOUND, EXIT_INTERRUPTED = 0, 1, 2, 3, 130
 
 
+EPILOG = """\
+examples:
+  straggler --demo                                   the simulated cluster; scenarios: healthy efa-down xid-79
+                                                     unreachable-nodes
+  straggler --hosts 'user@node[001-016]:22' --sudo   real machines by SSH
+  straggler --hosts @hosts.txt --symptom gpu-errors
+  straggler check --local --format json              without a screen
+  straggler replay SESSION
+
+options of the terminal UI: straggler ui --help; of a command: straggler COMMAND --help
+exit status: 0 completed, whatever was found; 1 nothing could be read or a prerequisite is missing; 2 bad arguments;
+3 completed, and --fail-on or --require-coverage was not met
+
+It only reads: commands that change anything are shown to you, never run."""
+
+
 class OneLineParser(argparse.ArgumentParser):
     """argparse, but an error is one line that says what to do."""
 
@@ -40,7 +56,8 @@ def build_parser() -> argparse.ArgumentParser:
     parser = OneLineParser(
         prog="straggler",
         description="A terminal troubleshooter for GPU training clusters. Without a command it opens the terminal UI.",
-        epilog="It only reads: commands that change anything are shown to you, never run.",
+        epilog=EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=False,
     )
     parser.add_argument("--version", action="version", version=f"straggler {version('straggler')}")
