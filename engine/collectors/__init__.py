@@ -10,6 +10,7 @@ from straggler.engine.collectors import (
     gpu,
     identity,
     kernel_log,
+    libfabric,
     versions,
 )
 from straggler.engine.collectors.base import AnyCollector
@@ -19,6 +20,7 @@ COLLECTORS: tuple[AnyCollector, ...] = (
     gpu.COLLECTOR,
     kernel_log.COLLECTOR,
     efa.COLLECTOR,
+    libfabric.COLLECTOR,
     versions.COLLECTOR,
     governor.COLLECTOR,
     filesystems.COLLECTOR,

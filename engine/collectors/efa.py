@@ -1,4 +1,4 @@
-"""The EFA side of a node: driver module, every device and port below /sys/class/infiniband, and libfabric's efa provider."""
+"""The EFA side of a node's kernel: the driver module, and every device and port below /sys/class/infiniband."""
 
 from __future__ import annotations
 
@@ -33,18 +33,12 @@ for d in /sys/class/infiniband/*; do
     echo "port $n ${p##*/} ${s:-?} / ${h:-?}"
   done
 done
-if have fi_info; then
-  echo "fi_info begin"
-  fi_info -p efa 2>&1
-  echo "fi_info end $?"
-else
-  echo "fi_info missing"
-fi
 echo end
 """
 
+_MODULE = re.compile(r"module (?:efa (\S+)|none|\?)")
 _DEVICE = re.compile(r"device (\S+) (\S+) (\S+)")
-_PORT = re.compile(r"port (\S+) ([0-9]+) (.+) / (.+)")
+_PORT = re.compile(r"port (\S+) ([0-9]{1,9}) (.+) / (.+)")
 _STATE = re.compile(r"(?:[0-9]+: *)?([A-Za-z_]+)")
 
 
@@ -60,10 +54,9 @@ class Port:
 
 @dataclass(frozen=True, slots=True)
 class Efa:
-    """`module`: version of the loaded driver, "" loaded without one, None not loaded; `module_seen` False: /sys is hidden.
+    """`module`: version of the loaded driver, "" loaded and without one, None not loaded; `module_seen` False: /sys is hidden.
 
     `drivers` maps a verbs device to its driver, None where that was not readable; `firmware` to its version, if it has one.
-    `provider` is fi_info's exit status for `-p efa`, None without fi_info; `fabric` its devices, each once.
     """
 
     module: str | None
@@ -71,9 +64,6 @@ class Efa:
     drivers: Mapping[str, str | None]
     firmware: Mapping[str, str | None]
     ports: tuple[Port, ...]
-    provider: int | None
-    provider_text: str
-    fabric: tuple[str, ...]
 
     @property
     def devices(self) -> tuple[str, ...]:
@@ -88,57 +78,47 @@ class Efa:
 def parse(text: str) -> Efa | Unread:
     """Line by line; a line that is not ours, or no end, makes the whole reply unread."""
     lines = text.splitlines()
-    if not lines or lines[-1] != "end" or not lines[0].startswith("module "):
+    module = _MODULE.fullmatch(lines[0]) if lines else None
+    if module is None or lines[-1] != "end" or not text.endswith("\n"):
         return garbled("the reply is not a whole EFA listing")
-    words = lines[0].split(" ")
-    seen = words[1] != "?"
-    module = (words[2] if words[2] not in ("-", "?") else "") if words[1] == "efa" else None
     drivers: dict[str, str | None] = {}
     firmware: dict[str, str | None] = {}
     ports: list[Port] = []
-    at = 1
-    while not lines[at].startswith("fi_info "):
-        line = lines[at]
-        if found := _DEVICE.fullmatch(line):
+    for line in lines[1:-1]:
+        if (found := _DEVICE.fullmatch(line)) and found[1] not in drivers:
             drivers[found[1]] = None if found[2] == "?" else found[2]
             firmware[found[1]] = None if found[3] in ("-", "?") else found[3]
-        elif found := _PORT.fullmatch(line):
+        elif (found := _PORT.fullmatch(line)) and found[1] in drivers:
             state = _STATE.fullmatch(found[3])
             ports.append(Port(found[1], int(found[2]), state[1].upper() if state else None, line[5:]))
         else:
-            return garbled(f"line {at + 1} is not a device or a port")
-        at += 1
-    provider, said = _provider(lines[at:-1])
-    if any(port.device not in drivers for port in ports):
-        return garbled("a port belongs to no device")
-    fabric = tuple(dict.fromkeys(re.findall(r"^\s*domain: (\S+?)(?:-rdm|-dgrm)?$", said, re.MULTILINE)))
-    return Efa(module, seen, drivers, firmware, tuple(ports), provider, said, fabric)
-
-
-def _provider(lines: list[str]) -> tuple[int | None, str]:
-    if lines == ["fi_info missing"]:
-        return None, ""
-    if lines[0] != "fi_info begin" or not lines[-1].startswith("fi_info end "):
-        raise ValueError("fi_info's output has no end")
-    return int(lines[-1].removeprefix("fi_info end ")), "\n".join(lines[1:-1])
+            return garbled("a line is neither a device nor a port of one")
+    loaded = module[1]
+    return Efa(
+        module="" if loaded in ("-", "?") else loaded,
+        module_seen=module[0] != "module ?",
+        drivers=drivers,
+        firmware=firmware,
+        ports=tuple(ports),
+    )
 
 
 def fields(facts: Efa) -> Mapping[str, str | None]:
-    firmware = {facts.firmware[name] or "none" for name in facts.devices}
+    firmware = sorted({facts.firmware[name] or "none" for name in facts.devices})
+    module = "not loaded" if facts.module is None else facts.module or "loaded, without a version"
     return {
-        "EFA driver": facts.module if facts.module is not None or facts.module_seen else None,
-        "EFA devices": str(len(facts.devices)),
-        "EFA firmware": "/".join(sorted(firmware)) or None,
+        "EFA driver": module if facts.module_seen else None,
+        "EFA devices": str(len(facts.devices)) if None not in facts.drivers.values() else None,
+        "EFA firmware": "/".join(firmware) or "none",
         "other RDMA devices": str(sum(driver not in ("efa", None) for driver in facts.drivers.values())),
     }
 
 
 COLLECTOR = Collector(
     id="efa",
-    what="EFA: the driver, every device and port, and whether libfabric can use them: NCCL falls back to TCP without",
+    what="EFA: the driver, and the state of every device and every port: NCCL's traffic is spread over all of them",
     snippet=SNIPPET,
     parse=parse,
-    commands=("fi_info",),
+    commands=(),
     fields=fields,
-    seconds=20,
 )

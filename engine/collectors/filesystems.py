@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from straggler.engine.collectors.base import Collector, garbled
 from straggler.engine.model import Unread
 
-# Each df runs beside the others and is given 3 s: a dead NFS or Lustre server blocks it in the kernel, kill or no kill.
+# Each df runs beside the others and is given 5 s: a dead NFS or Lustre server blocks it in the kernel, kill or no kill.
 SNIPPET = r"""
 if [ ! -r /proc/mounts ]; then absent "this node shows no /proc/mounts"; fi
 echo mounts
@@ -21,17 +21,21 @@ while read -r dev m t o; do
   case $m in /proc/*|/sys/*|/run/*|/var/lib/kubelet/*|/var/lib/docker/*|/var/lib/containerd/*) continue ;; esac
   case $b in *" $m "*) continue ;; esac
   b="$b$m "
-  beside "$m" df -P -k "$m"
+  case $m in *\\*) p=$(printf '%b' "$m") ;; *) p=$m ;; esac
+  beside "$m" df -P -k "$p"
 done </proc/mounts
-besides 3
+besides 5
 echo inodes
 df -P -i / 2>&1 | tail -n 1
 echo end
 """
 
+_NUMBER = re.compile(r"-?[0-9]{1,20}|-")
+_PERCENT = re.compile(r"[0-9]{1,3}%|-")
 _SAID = re.compile(r"said (\S+) \| (.*)")
-_ROW = re.compile(r"(.*?)\s+(\d+)\s+(-?\d+)\s+(-?\d+)\s+(\d+)%\s+(/.*)")
-_INODES = re.compile(r".*?\s(\d+|-)\s+(\d+|-)\s+(\d+|-)\s+(\d+%|-)\s+/")
+WAIT = 5
+"""Seconds a file system has to say its size."""
+
 ASKED = re.compile(r"(?:ext\d?|xfs|btrfs|zfs|overlay|lustre|nfs\d?|tmpfs|fuse.*|9p|virtiofs|f2fs)")
 SKIPPED = ("/proc/", "/sys/", "/run/", "/var/lib/kubelet/", "/var/lib/docker/", "/var/lib/containerd/")
 
@@ -62,13 +66,14 @@ class Size:
 
 @dataclass(frozen=True, slots=True)
 class Filesystems:
-    """`sizes` by mount path; `troubles`: what df said instead of a size; `silent`: asked, and no answer came in 3 s."""
+    """`sizes` by mount path; `troubles`: what df said instead of a size; `silent`: asked, and no answer came within WAIT seconds."""
 
     mounts: tuple[Mount, ...]
     sizes: Mapping[str, Size]
     troubles: Mapping[str, str]
     silent: tuple[str, ...]
     root_inodes_pct: int | None
+    inodes_said: str
 
     def mount(self, path: str) -> Mount | None:
         """The mount that is on top at `path`: the last one listed."""
@@ -88,18 +93,35 @@ def parse(text: str) -> Filesystems | Unread:
         if line.startswith("ended "):
             answered.add(_unescape(line.removeprefix("ended ")))
         elif found := _SAID.fullmatch(line):
-            row = _ROW.fullmatch(found[2])
-            if row:
-                sizes[_unescape(found[1])] = Size(int(row[2]), int(row[3]), int(row[5]), found[2])
-            elif not found[2].startswith("Filesystem"):
-                troubles[_unescape(found[1])] = found[2]
+            path, said = _unescape(found[1]), found[2]
+            numbers = _numbers(said)
+            if numbers is None:
+                troubles.update({} if said.startswith("Filesystem ") else {path: said})
+            elif numbers[3] is not None:
+                sizes[path] = Size(numbers[0] or 0, numbers[1] or 0, numbers[3], said)
         else:
             return garbled("a line is neither a size nor an answer")
     wanted = [one.path for one in mounts if ASKED.fullmatch(one.kind) and not one.path.startswith(SKIPPED)]
     silent = tuple(path for path in dict.fromkeys(wanted) if path not in answered)
-    inodes = _INODES.fullmatch(lines[upto + 1]) if upto + 2 < len(lines) else None
-    used = inodes[4].rstrip("%") if inodes else "-"
-    return Filesystems(mounts, sizes, troubles, silent, int(used) if used != "-" else None)
+    said = lines[upto + 1] if upto + 2 < len(lines) else "nothing"
+    inodes = _numbers(said)
+    return Filesystems(mounts, sizes, troubles, silent, inodes[3] if inodes else None, "" if inodes else said)
+
+
+def _numbers(row: str) -> tuple[int | None, int | None, int | None, int | None] | None:
+    """Total, used, free and percent of a df row; a dash is None. The device's name may hold blanks, so does the mount's."""
+    words = row.split(" ")
+    words = [word for word in words if word]
+    for at in range(1, len(words) - 4):
+        four = words[at : at + 4]
+        if (
+            all(_NUMBER.fullmatch(word) for word in four[:3])
+            and _PERCENT.fullmatch(four[3])
+            and words[at + 4][0] == "/"
+        ):
+            total, used, free = (None if word == "-" else int(word) for word in four[:3])
+            return total, used, free, None if four[3] == "-" else int(four[3][:-1])
+    return None
 
 
 def _mount(line: str) -> Mount:

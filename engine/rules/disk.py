@@ -14,7 +14,10 @@ def judge(view: NodeView) -> Iterable[Verdict]:
     root = facts.sizes.get("/")
     if root is None:
         why = facts.troubles.get(
-            "/", "df gave no size for / in 3 s" if "/" in facts.silent else "/ is not in the list"
+            "/",
+            f"df gave no size for / in {filesystems.WAIT} s"
+            if "/" in facts.silent
+            else "/ is not in the list",
         )
         yield Verdict("disk.root", Level.UNKNOWN, "how full the root volume is was not read", why)
         return
@@ -23,6 +26,10 @@ def judge(view: NodeView) -> Iterable[Verdict]:
     if inodes is not None and inodes >= view.known.number("disk.fail"):
         yield Verdict(
             "disk.inodes", Level.FAIL, "the root volume runs out of inodes", f"{inodes} % of the inodes used"
+        )
+    elif facts.inodes_said:
+        yield Verdict(
+            "disk.inodes", Level.UNKNOWN, "the root volume's inodes were not read", facts.inodes_said
         )
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable
 
 from straggler.engine.collectors import filesystems
@@ -10,12 +9,12 @@ from straggler.engine.collectors.filesystems import Filesystems, Mount
 from straggler.engine.model import Level, Verdict
 from straggler.engine.rules.base import NodeView, Rule
 
-_STALE = re.compile(r"stale|transport endpoint|not connected|host is down|input/output error", re.IGNORECASE)
-
 
 def judge(view: NodeView) -> Iterable[Verdict]:
     facts = view.read(filesystems.COLLECTOR)
-    stale = [path for path, said in facts.troubles.items() if _STALE.search(said)]
+    words = view.known.word("mount.stale-words").split(",")
+    stale = [path for path, said in facts.troubles.items() if any(word in said.lower() for word in words)]
+    unasked = [path for path in facts.troubles if path not in stale and path not in facts.sizes]
     if stale:
         yield Verdict(
             "mount.stale",
@@ -31,7 +30,7 @@ def judge(view: NodeView) -> Iterable[Verdict]:
             "mount.hung",
             Level.FAIL,
             "a mounted file system hangs",
-            f"no answer from {', '.join(kinds)} in 3 s",
+            f"no answer from {', '.join(kinds)} in {filesystems.WAIT} s",
             tuple(f"df {path}: no answer" for path in facts.silent[:4]),
             confidence=0.85,
             values={"mount": facts.silent[0]},
@@ -47,14 +46,17 @@ def judge(view: NodeView) -> Iterable[Verdict]:
             confidence=0.85,
             values={"mount": fallen[0].path},
         )
-    if not (stale or facts.silent or fallen):
+    if unasked:
+        detail = ", ".join(f"{path}: {facts.troubles[path]}" for path in unasked[:4])
+        yield Verdict("mount.ok", Level.UNKNOWN, "a mounted file system could not be asked", detail)
+    if not (stale or facts.silent or fallen or unasked):
         yield Verdict("mount.ok", Level.PASS, "every mounted file system answers")
     shared = [
         f"{one.path} ({one.kind})"
         for one in facts.mounts
         if one.kind == "lustre" or one.kind.startswith("nfs")
     ]
-    local = [path for path in ("/opt/dlami/nvme", "/opt/sagemaker") if facts.mount(path)]
+    local = [path for path in view.known.word("mount.local").split(",") if facts.mount(path)]
     yield Verdict(
         "mount.list",
         Level.INFO,

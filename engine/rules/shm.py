@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from straggler.engine.collectors import filesystems
-from straggler.engine.model import Level, Vantage, Verdict
+from straggler.engine.collectors import filesystems, identity
+from straggler.engine.model import Level, Unread, Vantage, Verdict
 from straggler.engine.rules.base import NodeView, Rule
 
 
@@ -25,7 +25,7 @@ def judge(view: NodeView) -> Iterable[Verdict]:
             (f"{mount.device} /dev/shm {mount.kind}",),
         )
     elif size is None:
-        why = facts.troubles.get("/dev/shm", "df gave no size in 3 s")
+        why = facts.troubles.get("/dev/shm", f"df gave no size in {filesystems.WAIT} s")
         yield Verdict("shm.size", Level.UNKNOWN, "the size of /dev/shm was not read", why)
     else:
         yield _judged(view, size)
@@ -48,15 +48,28 @@ def _judged(view: NodeView, size: filesystems.Size) -> Verdict:
             "shm.no-space", Level.FAIL, "/dev/shm is full", f"{size.used_pct} % of {detail}", (size.line,)
         )
     if not contained and gib < view.known.number("shm.host-gib"):
+        if _trains_nothing(view):
+            return Verdict(
+                "shm.size", Level.INFO, "/dev/shm is small, on a node without accelerators", detail
+            )
         return Verdict(
             "shm.host-small", Level.WARN, "/dev/shm is small for a training host", detail, (size.line,)
         )
     return Verdict("shm.size", Level.PASS, "/dev/shm is large enough")
 
 
+def _trains_nothing(view: NodeView) -> bool:
+    """A controller or login node: by its type, else by a PCI bus that shows no accelerator."""
+    if view.instance is not None:
+        return view.instance.accelerator == "none"
+    seen = view.get(identity.COLLECTOR)
+    return not isinstance(seen, Unread) and (seen.pci_gpus, seen.pci_neuron) == (0, 0)
+
+
 RULE = Rule(
     id="shm",
     reads=(filesystems.COLLECTOR,),
+    uses=(identity.COLLECTOR,),
     judge=judge,
     finds=("shm.size", "shm.absent", "shm.not-memory", "shm.small", "shm.no-space", "shm.host-small"),
     unknown="shm.size",

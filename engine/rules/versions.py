@@ -11,7 +11,9 @@ from straggler.engine.rules.base import NodeView, Rule
 
 def judge(view: NodeView) -> Iterable[Verdict]:
     shown = versions.fields(view.read(versions.COLLECTOR))
-    listed = ", ".join(f"{name} {value}" for name, value in shown.items() if value != "none")
+    listed = ", ".join(f"{name} {value}" for name, value in shown.items() if value not in ("none", None))
+    if hidden := [name for name, value in shown.items() if value is None]:
+        listed = ", ".join([listed, f"not readable: {', '.join(hidden)}"]).removeprefix(", ")
     yield Verdict(
         "versions.stack", Level.INFO, "the software stack on the host", listed or "none of it was found"
     )

@@ -12,6 +12,7 @@ from straggler.engine.simcluster import (
     gpu,
     identity,
     kernel_log,
+    libfabric,
     versions,
 )
 from straggler.engine.simcluster.base import Reply, Say, SimNode
@@ -22,6 +23,7 @@ SAYS: Mapping[str, Say] = {
     "gpu": gpu.say,
     "kernel-log": kernel_log.say,
     "efa": efa.say,
+    "libfabric": libfabric.say,
     "versions": versions.say,
     "cpu-load": cpu_load.say,
     "filesystems": filesystems.say,

@@ -10,6 +10,9 @@ import random
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from straggler.engine import knowledge
+from straggler.engine.knowledge import Instance
+
 
 @dataclass(frozen=True, slots=True)
 class SimNode:
@@ -25,6 +28,16 @@ class SimNode:
     faults: frozenset[str] = frozenset()
     seed: int = 0
     now: int = 1_796_083_200
+
+    @property
+    def has(self) -> Instance:
+        """What its type has when it is whole. KeyError: the instance table does not know the type."""
+        return knowledge.load().instances[self.instance_type]
+
+    @property
+    def cpus(self) -> int:
+        """Two threads a core, as all of these types have."""
+        return 2 * (self.has.cores or 1)
 
     def random(self, subject: str) -> random.Random:
         """A generator of its own per node and subject, so that one collector's draws never move another's."""

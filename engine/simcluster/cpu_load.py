@@ -7,7 +7,7 @@ from straggler.engine.simcluster.base import Reply, SimNode
 
 def say(node: SimNode) -> Reply:
     draw = node.random("cpu-load")
-    cpus = 192 if node.instance_type.startswith("p") else 8
+    cpus = node.cpus
     # Eight kinds of CPU, repeated: drawing each of 192 anew made the demo the slowest thing on the screen.
     kinds = [_cpu(draw.randrange(10**6, 10**7), draw.randrange(60, 140)) for _ in range(8)]
     first = [(f"cpu{at}", kinds[at % 8][0]) for at in range(cpus)]

@@ -7,7 +7,7 @@ from straggler.engine.simcluster.base import Reply, SimNode
 
 def say(node: SimNode) -> Reply:
     draw = node.random("filesystems")
-    worker = node.instance_type.startswith(("p", "trn", "g"))
+    worker = node.has.accelerator != "none"
     table = [
         ("/dev/nvme0n1p1", "/", "xfs", "rw,noatime,attr2,inode64", 104_845_292, draw.uniform(0.38, 0.52)),
         ("tmpfs", "/dev/shm", "tmpfs", "rw,nosuid,nodev", 1_056_784_112 if worker else 16_256_000, 0.001),

@@ -1,4 +1,4 @@
-"""CPU governors: every CPU of a p5.48xlarge on `performance`."""
+"""CPU governors: every CPU of a node on `performance`."""
 
 from __future__ import annotations
 
@@ -7,4 +7,4 @@ from straggler.engine.simcluster.base import Reply, SimNode
 
 def say(node: SimNode) -> Reply:
     word = "powersave" if "powersave" in node.faults else "performance"
-    return Reply("".join(f"cpu{at} {word}\n" for at in sorted(range(192), key=str)))
+    return Reply("".join(f"cpu{at} {word}\n" for at in sorted(range(node.cpus), key=str)))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from straggler.engine.simcluster.base import Reply, SimNode
+from straggler.engine.simcluster.identity import NEURON_CHIPS
 
 ADDRESSES = (
     "0000:53:00.0",
@@ -35,6 +36,13 @@ def lost_address(node: SimNode) -> str:
 
 
 def say(node: SimNode) -> Reply:
+    if node.has.accelerator != "nvidia":
+        chips = NEURON_CHIPS.get(node.instance_type, 0)
+        return Reply(
+            "bus read\n"
+            + "".join(f"pci 0000:{16 + at:02x}:1e.0 neuron other\n" for at in range(chips))
+            + "end\n"
+        )
     draw = node.random("gpu")
     lost = lost_address(node) if "xid-79" in node.faults else None
     table, rows = [HEAD], [ROWS_HEAD]

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from straggler.engine.simcluster.base import Reply, SimNode
 
+NEURON_CHIPS = {"trn1.32xlarge": 16, "trn1n.32xlarge": 16, "trn2.48xlarge": 16, "inf2.48xlarge": 12}
+"""Devices on the PCI bus, by type."""
+
 
 def uptime(node: SimNode) -> int:
     """Seconds since the node booted, the same for every collector that shows it."""
@@ -18,8 +21,8 @@ def say(node: SimNode) -> Reply:
         f"boot_id {boot[:8]}-{boot[8:12]}-{boot[12:16]}-{boot[16:20]}-{boot[20:]}",
         f"uptime {uptime(node)}",
         f"clock {node.now}",
-        "pci_gpus 8",
-        "pci_neuron 0",
+        f"pci_gpus {node.has.gpus}",
+        f"pci_neuron {NEURON_CHIPS.get(node.instance_type, 0)}",
         f"instance_type {node.instance_type}",
         f"az {node.az}",
         "end",

@@ -6,9 +6,9 @@ from straggler.engine.simcluster.base import Reply, SimNode
 
 
 def say(node: SimNode) -> Reply:
-    nvidia = node.instance_type.startswith(("p", "g"))
+    nvidia = node.has.accelerator == "nvidia"
     driver = "NVRM version: NVIDIA UNIX Open Kernel Module for x86_64  570.172.08  Release Build  (dvs-builder@U16-I3-B03-4-2)"
-    efa = node.instance_type.startswith(("p", "trn"))
+    efa = node.has.efa > 0
     lines = [
         f"driver {driver}" if nvidia else "driver -",
         'cuda       "version" : "12.8.1"' if nvidia else "cuda -",
