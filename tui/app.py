@@ -94,17 +94,13 @@ class StragglerApp(App[None]):
     async def _ask_and_open(self) -> None:
         from straggler.tui import asking
 
-        if self.start.target is None and self.start.replay is None:
-            self.start = await asking.ask_target(self)
+        self.start = await asking.ask(self)
         if self.start.replay is not None:
             await self.open_session(self.start.replay.target, self.start.symptom, self.start.replay)
             return
         target = self.start.target
-        if target is None:
-            return
-        if self.start.symptom is None and self.start.error_text is None:
-            self.start = await asking.ask_symptom(self, self.start, target)
-        await self.open_session(target, self.start.symptom)
+        if target is not None:
+            await self.open_session(target, self.start.symptom)
 
     @on(AnotherSymptom)
     def ask_again(self) -> None:
@@ -117,8 +113,10 @@ class StragglerApp(App[None]):
         live = self.live
         if live is None or live.recording:
             return
-        self.start = await asking.ask_symptom(self, self.start, live.diagnosis.target)
-        await self.open_session(live.diagnosis.target, self.start.symptom)
+        told = await asking.ask_symptom(self, self.start, live.diagnosis.target)
+        if told is not None:
+            self.start = told
+            await self.open_session(live.diagnosis.target, told.symptom)
 
     async def action_help(self) -> None:
         """What works here and what the words here mean."""

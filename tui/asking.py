@@ -20,26 +20,39 @@ PACE = 1.2
 """Seconds a simulated node takes, so that a person sees it work."""
 
 
-async def ask_target(app: StragglerApp) -> Start:
+async def ask(app: StragglerApp) -> Start:
+    """The start with everything a session needs; leaving the second question leads back to the first."""
+    start = app.start
+    while True:
+        if start.target is None and start.replay is None:
+            start = await ask_target(app, start)
+        if start.replay is not None or start.target is None or start.symptom or start.error_text:
+            return start
+        told = await ask_symptom(app, start, start.target)
+        if told is not None:
+            return told
+        start = replace(start, target=None)
+
+
+async def ask_target(app: StragglerApp, start: Start) -> Start:
     """The start with a target or a replay in it. Asks again until something could be opened."""
     from straggler.tui.screens.chooser import ChooserScreen
     from straggler.tui.screens.offers import sources
 
-    start, trouble = app.start, ""
+    trouble = ""
     while True:
         screen = ChooserScreen(sources(start.state_dir))
         if trouble:
             app.call_after_refresh(screen.show_notice, Notice(trouble, bad=True))
         choice = await app.push_screen_wait(screen)
         try:
-            return await _opened(app, choice)
+            return await _opened(app, start, choice)
         except StragglerError as error:
             trouble = str(error)
 
 
-async def _opened(app: StragglerApp, choice: Choice) -> Start:
+async def _opened(app: StragglerApp, start: Start, choice: Choice) -> Start:
     """Raises UsageError or FatalError with the line to show."""
-    start = app.start
     if choice.kind == "session":
         from straggler.engine.targets.replay import Replay, replay_session
 
@@ -79,8 +92,8 @@ async def _ask_secret(app: StragglerApp, what: str) -> str | None:
     return await answer
 
 
-async def ask_symptom(app: StragglerApp, start: Start, target: Target) -> Start:
-    """The start with the symptom, the window and the mode the operator chose."""
+async def ask_symptom(app: StragglerApp, start: Start, target: Target) -> Start | None:
+    """The start with the symptom, the window and the mode the operator chose; None when the question was left."""
     from straggler.engine import knowledge
     from straggler.tui.commands.options import config_dir
     from straggler.tui.screens.intake import IntakeScreen
@@ -96,6 +109,8 @@ async def ask_symptom(app: StragglerApp, start: Start, target: Target) -> Start:
         starts=target.starts,
     )
     told = await app.push_screen_wait(screen)
+    if told is None:
+        return None
     return replace(
         start,
         symptom=told.symptom,

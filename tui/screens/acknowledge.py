@@ -9,12 +9,11 @@ from typing import ClassVar
 from textual import on
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
-from textual.containers import Vertical
-from textual.content import Content
 from textual.screen import ModalScreen
 from textual.widgets import Input, Static
 
 from straggler.tui.screens.choices import Choices, Row
+from straggler.tui.screens.look import Box
 
 HOURS = ((1, "1 hour"), (8, "8 hours"), (24, "a day"), (168, "a week"))
 
@@ -32,11 +31,8 @@ class AcknowledgeScreen(ModalScreen[Acknowledged | None]):
 
     DEFAULT_CSS = """
     AcknowledgeScreen { align: center middle; background: $background 60%; }
-    AcknowledgeScreen Vertical { width: 72; max-width: 100%; height: auto; background: $panel; padding: 0 1; }
+    AcknowledgeScreen #about { text-style: bold; margin: 0 0 1 0; }
     AcknowledgeScreen Choices { height: 4; background: $panel; }
-    AcknowledgeScreen Input { height: 1; border: none; padding: 0; background: $background; margin: 1 0 0 0; }
-    AcknowledgeScreen Input:focus { border: none; }
-    AcknowledgeScreen .hint { color: $text-muted; }
     """
     AUTO_FOCUS = "Choices"
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -50,15 +46,14 @@ class AcknowledgeScreen(ModalScreen[Acknowledged | None]):
         self.about, self.now = title, now
 
     def compose(self) -> ComposeResult:
-        with Vertical():
-            yield Static(Content.assemble(("Set aside: ", "bold $primary"), self.about), markup=False)
+        with Box("Set aside for a while", "Enter sets it aside · n note · Esc leaves it"):
+            yield Static(self.about, id="about", markup=False)
             yield Choices()
             yield Input(placeholder="n: a note, who or what it waits for")
             yield Static(
-                "It comes back by itself when it changes or the time is over.", classes="hint", markup=False
-            )
-            yield Static(
-                "Enter sets it aside · n note · Esc leaves it as it is", classes="hint", markup=False
+                "It comes back by itself when it changes or when the time is over.",
+                classes="hint",
+                markup=False,
             )
 
     def on_mount(self) -> None:

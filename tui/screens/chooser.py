@@ -43,7 +43,7 @@ class ChooserScreen(Screen[Choice]):
         Binding("space", "tick", "tick"),
         Binding("slash", "line('filter')", "filter"),
         Binding("h", "line('hosts')", "type hosts"),
-        Binding("escape", "back", "back"),
+        Binding("escape", "back", "clear filter and ticks"),
     ]
 
     def __init__(self, sources: Sequence[Source]) -> None:
@@ -80,6 +80,11 @@ class ChooserScreen(Screen[Choice]):
         except Exception as error:  # noqa: BLE001 - what cannot be listed must not keep the rest from being opened
             self.offers[source.kind] = Offers(note=f"could not be listed ({type(error).__name__}: {error})")
         self.draw()
+
+    @property
+    def words_here(self) -> str:
+        """The text whose terms `?` explains."""
+        return " ".join(f"{one.title} {one.hint}" for one in self._rows())
 
     def draw(self) -> None:
         self.query_one(Choices).show(self._rows())
@@ -163,6 +168,9 @@ class ChooserScreen(Screen[Choice]):
                 self.wanted = ""
                 self.draw()
             self._close_line()
+        elif self.wanted or self.ticked:
+            self.wanted, self.ticked = "", set()
+            self.draw()
         else:
             self.say("q leaves")
 

@@ -20,7 +20,7 @@ from straggler.engine.triage import symptom_of_error
 from straggler.engine.window import DEFAULT_SINCE, window
 from straggler.tui.messages import Notice
 from straggler.tui.screens.choices import Choices, Row
-from straggler.tui.screens.look import KeyLine, TitleLine
+from straggler.tui.screens.look import KeyLine, TitleLine, hanging
 
 SINCES = ("30m", DEFAULT_SINCE, "6h", "1d", "3d")
 
@@ -36,13 +36,13 @@ class Intake:
     guided: bool
 
 
-class IntakeScreen(Screen[Intake]):
+class IntakeScreen(Screen[Intake | None]):
     """Owns the first question. A pasted error moves the cursor to the symptom it speaks of."""
 
     DEFAULT_CSS = """
     IntakeScreen #lead { height: auto; padding: 1 2; color: $text-muted; }
     IntakeScreen Choices { padding: 0 1; }
-    IntakeScreen #why { height: auto; padding: 0 2; margin: 1 0 1 0; color: $text-muted; }
+    IntakeScreen #why { height: auto; padding: 0 2; margin: 1 0 0 0; color: $text-muted; }
     IntakeScreen #settings { height: 1; padding: 0 2; background: $panel; dock: bottom; margin: 0 0 1 0; }
     IntakeScreen #line { dock: bottom; height: 1; border: none; padding: 0 1; background: $panel; margin: 0 0 1 0; }
     IntakeScreen #line:focus { border: none; background-tint: $foreground 0%; }
@@ -55,7 +55,7 @@ class IntakeScreen(Screen[Intake]):
         Binding("u", "sudo", "sudo on the nodes"),
         Binding("G", "guided", "guided / expert", key_display="G"),
         Binding("escape", "back", "back"),
-        *(Binding(str(at), f"pick({at})", show=False) for at in range(1, 10)),
+        *(Binding(str(at), f"pick({at})", "go to that line", show=False) for at in range(1, 10)),
     ]
 
     def __init__(
@@ -74,6 +74,7 @@ class IntakeScreen(Screen[Intake]):
         self.since, self.sudo, self.guided = since or DEFAULT_SINCE, sudo, guided
         self.starts = tuple(starts)
         self.error_text = ""
+        self.hint_below = False
         self.line_is = ""
 
     def compose(self) -> ComposeResult:
@@ -97,7 +98,8 @@ class IntakeScreen(Screen[Intake]):
         lines = [
             Content.assemble(
                 ("What hurts?", "bold $primary"), "   Not sure? Take the last one: it looks at everything."
-            )
+            ),
+            Content("Nothing on the cluster is changed, whatever you choose."),
         ]
         lines += [
             Content.assemble(("Your ssh config starts: ", "$warning"), safe(one, limit=300))
@@ -107,12 +109,60 @@ class IntakeScreen(Screen[Intake]):
 
     def on_mount(self) -> None:
         self.query_one("#line").display = False
-        rows = [
-            Row(one.title, one.hint, id=name, mark=str(at) if at < 10 else "")
-            for at, (name, one) in enumerate(self.known.symptoms.items(), 1)
-        ]
+        self.lay_out()
+
+    def on_resize(self) -> None:
+        self.lay_out()
+
+    @property
+    def words_here(self) -> str:
+        """The text whose terms `?` explains: the question under the cursor, then the others."""
+        row = self.query_one(Choices).current
+        every = list(self.known.symptoms)
+        first = [row.id] if row is not None and row.id else []
+        shown = [self.known.symptoms[name] for name in dict.fromkeys([*first, *every])]
+        near = " ".join((shown[0].asked, *shown[0].steps))
+        return " ".join([near, *(f"{one.title} {one.hint}" for one in shown)])
+
+    # How much of each symptom there is room for: its hint behind it, below it, or only that of the one under the cursor.
+
+    def lay_out(self) -> None:
+        symptoms, size = self.known.symptoms, self.app.size
+        width = size.width - 4
+        longest = max(len(one.hint) for one in symptoms.values())
+        fixed = 7 + len(self.starts)
+        self.hint_below = False
+        below = max(len(self._why(name, width)) for name in symptoms)
+        titles = max(len(one.title) for one in symptoms.values())
+        inline = 9 + titles + longest <= size.width
+        paired = not inline and size.height - fixed - below >= 2 * len(symptoms)
+        if not inline and not paired:
+            self.hint_below = True
+            below += 1
+        rows: list[Row] = []
+        for at, (name, one) in enumerate(symptoms.items(), 1):
+            hint = one.hint if inline else ""
+            rows.append(Row(one.title, hint, id=name, mark=(str(at) if at < 10 else " ")))
+            if paired:
+                rows.append(Row(one.hint))
+        # As high as the longest explanation: the list must not jump while the cursor moves.
+        self.query_one("#why").styles.height = max(1, min(below, size.height - fixed - min(6, len(rows))))
         self.query_one(Choices).show(rows)
         self.draw()
+
+    def _why(self, name: str, width: int) -> list[Content]:
+        one = self.known.symptoms[name]
+        lead = "Why this is asked: "
+        first, *rest = hanging(one.asked, width, len(lead), 0)
+        lines = [Content(one.hint)] if self.hint_below else []
+        lines += [Content.assemble((lead, "bold"), first), *map(Content, rest)]
+        if self.guided:
+            for step in one.steps:
+                lines += [
+                    Content(f"· {line}" if at == 0 else line)
+                    for at, line in enumerate(hanging(step, width, 2, 2))
+                ]
+        return lines
 
     def draw(self) -> None:
         parts = [
@@ -129,16 +179,8 @@ class IntakeScreen(Screen[Intake]):
 
     @on(Choices.Moved)
     def explain(self, message: Choices.Moved) -> None:
-        one = self.known.symptoms[message.row.id or ""]
-        why = Content.assemble(
-            ("Why this is asked: ", "bold"),
-            one.asked,
-            " Nothing on the cluster is changed, whatever you choose.",
-        )
-        why = Content("\n").join([Content(one.hint), why])
-        if self.guided and one.steps:
-            why = Content("\n").join([why, *(Content.assemble("  · ", step) for step in one.steps)])
-        self.query_one("#why", Static).update(why)
+        lines = self._why(message.row.id or "", self.app.size.width - 4)
+        self.query_one("#why", Static).update(Content("\n").join(lines))
 
     @on(Choices.Chosen)
     def start(self, message: Choices.Chosen) -> None:
@@ -160,10 +202,7 @@ class IntakeScreen(Screen[Intake]):
 
     def action_guided(self) -> None:
         self.guided = not self.guided
-        row = self.query_one(Choices).current
-        if row is not None:
-            self.explain(Choices.Moved(row))
-        self.draw()
+        self.lay_out()
 
     # The line at the bottom.
 
@@ -211,7 +250,7 @@ class IntakeScreen(Screen[Intake]):
         if self.query_one("#line").display:
             self._close_line()
         else:
-            self.show_notice(Notice("q leaves"))
+            self.dismiss(None)
 
     def _close_line(self) -> None:
         self.query_one("#line").display = False

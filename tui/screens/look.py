@@ -1,7 +1,11 @@
-"""What every screen beside the main one shares: the title line on top and the line of keys at the bottom."""
+"""What every screen beside the main one shares: the title line, the line of keys, the box of a question."""
 
 from __future__ import annotations
 
+import textwrap
+from collections.abc import Iterator
+
+from textual.containers import Vertical
 from textual.content import Content
 from textual.widgets import Static
 
@@ -54,6 +58,33 @@ class KeyLine(Static):
 
     def render(self) -> Content:
         return keys(self.pairs)
+
+
+class Box(Vertical):
+    """The frame of what lies over another screen: a question or the help."""
+
+    DEFAULT_CSS = """
+    Box {
+        width: 72; max-width: 100%; height: auto; max-height: 100%; padding: 0 1;
+        background: $panel; border: round $border;
+        border-title-color: $primary; border-title-style: bold; border-subtitle-color: $text-muted;
+    }
+    Box Input { height: 1; border: none; padding: 0 1; background: $background; margin: 1 0 0 0; }
+    Box Input:focus { border: none; background-tint: $foreground 0%; }
+    Box .hint { height: auto; color: $text-muted; }
+    """
+
+    def __init__(self, title: str, ways_out: str) -> None:
+        """Both are shown as they are, never as markup."""
+        super().__init__()
+        self.border_title = Content(title)
+        self.border_subtitle = Content(ways_out)
+
+
+def hanging(text: str, width: int, first: int, rest: int) -> Iterator[str]:
+    """The text wrapped to a width, the first line short by `first` cells, the others indented by `rest`."""
+    lines = textwrap.wrap(text, max(20, width), initial_indent=" " * first, subsequent_indent=" " * rest)
+    yield from [lines[0][first:], *lines[1:]] if lines else [""]
 
 
 def keys(pairs: tuple[tuple[str, str], ...]) -> Content:

@@ -7,9 +7,10 @@ from typing import ClassVar
 from textual import on
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
-from textual.containers import Vertical
 from textual.screen import ModalScreen
 from textual.widgets import Input, Static
+
+from straggler.tui.screens.look import Box
 
 
 class PromptScreen(ModalScreen[str | None]):
@@ -17,9 +18,6 @@ class PromptScreen(ModalScreen[str | None]):
 
     DEFAULT_CSS = """
     PromptScreen { align: center middle; background: $background 60%; }
-    PromptScreen Vertical { width: 72; max-width: 100%; height: auto; background: $panel; padding: 0 1; }
-    PromptScreen Input { height: 1; border: none; padding: 0; background: $background; }
-    PromptScreen Input:focus { border: none; }
     """
     BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "leave", "leave")]
 
@@ -28,10 +26,11 @@ class PromptScreen(ModalScreen[str | None]):
         self.question, self.secret = question, secret
 
     def compose(self) -> ComposeResult:
-        with Vertical():
+        with Box("A question", "Enter answers · Esc leaves it"):
             yield Static(self.question, markup=False)
+            if self.secret:
+                yield Static("Kept in memory only, and never shown.", classes="hint", markup=False)
             yield Input(password=self.secret)
-            yield Static("Enter answers · Esc leaves it", markup=False)
 
     @on(Input.Submitted)
     def answered(self, message: Input.Submitted) -> None:
