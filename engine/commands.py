@@ -43,6 +43,16 @@ KINDS: Mapping[str, re.Pattern[str]] = {
 FILL_IN: Mapping[str, str] = {"cluster": "YOUR-CLUSTER", "region": "YOUR-REGION"}
 """What only the operator knows on a target by SSH: shown in capitals, and said to be filled in."""
 
+GUARDS: Mapping[str, str] = {
+    "reboot": "reboot",
+    "--gpu-reset": "reboot",
+    "batch-reboot-cluster-nodes": "reboot",
+    "batch-replace-cluster-nodes": "replace",
+    "batch-delete-cluster-nodes": "replace",
+    "terminate-instances": "replace",
+}
+"""Words of a command line that stop or destroy nodes, and the guard such a block must carry."""
+
 _CONTROLLER = re.compile(r"controller|head|login|master", re.IGNORECASE)
 _INSTANCE_ID = KINDS["instance-id"]
 
@@ -86,17 +96,29 @@ def render(
     template: Template, finding: Finding, nodes: Sequence[Node], known: Knowledge
 ) -> tuple[tuple[SuggestedCommand, ...], tuple[LeftOut, ...]]:
     """The lines of one block for this finding's nodes, or why there are none."""
-    subjects = [node for node in nodes if node.id in set(finding.subjects)]
+    wanted = set(finding.subjects)
+    subjects = [node for node in nodes if node.id in wanted]
     what = " ".join(template.argv[:3])
     try:
         notes = _guard(template, subjects, nodes, known)
-        groups = [[node] for node in subjects] if template.each else _batches(template, subjects, known)
-        shown = groups[: int(known.number("commands.shown"))]
-        lines = tuple(_line(template, finding, group, notes) for group in shown)
     except UnfitError as error:
         return (), (LeftOut(what, str(error)),)
-    more = len(groups) - len(shown)
-    return lines, (LeftOut(what, f"{more} more of the same, one per node"),) if more else ()
+    groups = [[node] for node in subjects] if template.each else _batches(template, subjects, known)
+    shown = groups[: int(known.number("commands.shown"))]
+    if len(groups) > 1 and not template.each:
+        notes.append(
+            f"{len(subjects)} nodes are too many for one call: {len(groups)} calls, one after the other."
+        )
+    lines: list[SuggestedCommand] = []
+    left_out: dict[LeftOut, None] = {}
+    for group in shown:
+        try:
+            lines.append(_line(template, finding, group, notes))
+        except UnfitError as error:
+            left_out[LeftOut(what, str(error))] = None
+    if more := len(groups) - len(shown):
+        left_out[LeftOut(what, f"{more} more of the same{', one per node' if template.each else ''}")] = None
+    return tuple(lines), tuple(left_out)
 
 
 def fill(text: str, finding: Finding, subjects: Sequence[Node]) -> str:

@@ -60,15 +60,7 @@ class Sections:
         own = config / "remedies" if config else None
         if own is not None and own.is_dir():
             for path in sorted(own.glob("*.md")):
-                try:
-                    text = path.read_text()
-                except (OSError, UnicodeDecodeError) as error:
-                    raise KnowledgeError(
-                        f"{path}: cannot be read as text; make it readable or move it away"
-                    ) from error
-                found.update(
-                    {one.ref: replace(one, theirs=True) for one in _split(text, path.name, str(path))}
-                )
+                found.update({one.ref: replace(one, theirs=True) for one in _theirs(path)})
         return cls(found)
 
     def has(self, reference: str) -> bool:
@@ -119,18 +111,29 @@ def _shipped() -> Mapping[str, Section]:
     found: dict[str, Section] = {}
     for path in sorted(home.iterdir(), key=lambda one: one.name):
         if path.name.endswith(".md"):
-            for one in _split(path.read_text(encoding="utf-8"), path.name, path.name):
-                if one.ref in found:
-                    raise KnowledgeError(f"{path.name}: two sections are called {one.title!r}")
-                found[one.ref] = one
+            found.update(
+                {one.ref: one for one in _split(path.read_text(encoding="utf-8"), path.name, path.name)}
+            )
     return found
 
 
+def _theirs(path: Path) -> list[Section]:
+    try:
+        text = path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise KnowledgeError(f"{path}: cannot be read as text; make it readable or move it away") from error
+    sections = list(_split(text, path.name, str(path)))
+    if not sections:
+        raise KnowledgeError(f"{path}: has no section; a section begins with a line `## Heading`")
+    return sections
+
+
 def _split(text: str, file: str, where: str) -> Iterator[Section]:
-    title, started = "", 0
+    title, started, fenced = "", 0, False
     body: list[str] = []
     templates: list[Template] = []
     block: list[str] | None = None
+    anchors: set[str] = set()
     for number, line in enumerate([*text.splitlines(), "## "], 1):
         if block is not None:
             if line.strip() == "```":
@@ -140,13 +143,24 @@ def _split(text: str, file: str, where: str) -> Iterator[Section]:
                 raise KnowledgeError(f"{where}:{started}: the suggested-command block has no end")
             else:
                 block.append(line)
-        elif line.strip() == _FENCE:
+        elif line.strip() == _FENCE and not fenced:
+            if not title:
+                raise KnowledgeError(
+                    f"{where}:{number}: a suggested-command block before the first `## Heading`"
+                )
             block, started = [], number
-        elif line.startswith("## "):
+        elif line.startswith("## ") and (not fenced or line == "## "):
+            if fenced:
+                raise KnowledgeError(f"{where}: a ``` block in {title!r} has no end")
             if title:
-                yield Section(f"{file}#{slug(title)}", title, "\n".join(body).strip(), tuple(templates))
+                anchor = slug(title)
+                if anchor in anchors:
+                    raise KnowledgeError(f"{where}: two sections are called {title!r}")
+                anchors.add(anchor)
+                yield Section(f"{file}#{anchor}", title, "\n".join(body).strip(), tuple(templates))
             title, body, templates = line[3:].strip(), [], []
         elif title:
+            fenced ^= line.startswith("```")
             body.append(line)
 
 
@@ -155,12 +169,25 @@ def _template(raw: str, where: str) -> Template:
         made = msgspec.convert(tomllib.loads(raw), type=Template)
     except (tomllib.TOMLDecodeError, msgspec.ValidationError) as error:
         raise KnowledgeError(f"{where}: suggested-command: {error}") from error
-    empty = [name for name in ("argv", "preconditions", "blast_radius", "undo") if not getattr(made, name)]
-    unknown = [kind for _, kind in made.placeholders if kind not in commands.KINDS]
-    if empty or unknown:
-        wrong = f"lacks {', '.join(empty)}" if empty else f"has no kind of value called {', '.join(unknown)}"
-        raise KnowledgeError(f"{where}: suggested-command {wrong}")
+    wrong = [
+        f"lacks {name}"
+        for name in ("argv", "preconditions", "blast_radius", "undo")
+        if not getattr(made, name)
+    ]
+    wrong += [
+        f"has no kind of value called {kind}" for _, kind in made.placeholders if kind not in commands.KINDS
+    ]
+    wrong += [f"needs guard = {need!r}" for need in _guards(made.argv) if made.guard != need]
+    if made.guard and made.guard not in commands.GUARDS.values():
+        wrong.append(f"has a guard {made.guard!r}, which is neither 'reboot' nor 'replace'")
+    if wrong:
+        raise KnowledgeError(f"{where}: suggested-command {'; '.join(wrong)}")
     return made
+
+
+def _guards(argv: Sequence[str]) -> set[str]:
+    words = {word for part in argv for word in part.split()}
+    return {guard for word, guard in commands.GUARDS.items() if word in words}
 
 
 def _fill_prose(body: str, finding: Finding, subjects: Sequence[Node]) -> str:

@@ -143,10 +143,11 @@ def _odd(
 def _differs(who: tuple[str, ...], fields: list[_Odd], total: int, known: Knowledge) -> Finding:
     told = set(known.word("peers.expected").split(","))
     level = Level.INFO if all(one.name in told for one in fields) else Level.WARN
-    listed = ", ".join(one.name for one in fields[:4]) + (" …" if len(fields) > 4 else "")
+    listed = _some(list(dict.fromkeys(one.name for one in fields)))
     plural = "a node differs" if len(who) == 1 else "nodes differ"
     share = len(who) / total
-    details = tuple(
+    # Two collectors may read one fact; told alike it is told once.
+    details = dict.fromkeys(
         (fold(nodes), f"{one.name} {value}; {_rest(one)}") for one in fields for value, nodes in one.others
     )
     evidence = tuple(
@@ -156,7 +157,7 @@ def _differs(who: tuple[str, ...], fields: list[_Odd], total: int, known: Knowle
     )
     title = f"{plural} from {'its' if len(who) == 1 else 'their'} peers in {listed}"
     return _finding(
-        "peers.differs", level, title, who, details, evidence, 0.95 if share <= 0.25 else 0.7, known
+        "peers.differs", level, title, who, tuple(details), evidence, 0.95 if share <= 0.25 else 0.7, known
     )
 
 
