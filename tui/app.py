@@ -9,6 +9,7 @@ import sys
 from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, ClassVar
 
@@ -27,12 +28,21 @@ from straggler.tui.start import Start
 from straggler.tui.theme import OWN_VARIABLES, THEMES
 
 if TYPE_CHECKING:
+    from textual.command import Provider
+
     from straggler.engine.targets.base import Target
     from straggler.engine.targets.replay import Replay
     from straggler.tui.live import Live
 
 SWITCH_SECONDS = 0.0005
 """How long the judging thread may keep the interpreter from the event loop; Python's 5 ms would be felt in every key."""
+
+
+def _jump() -> type[Provider]:
+    """Loaded with the first opening of the palette."""
+    from straggler.tui.jump import Jump
+
+    return Jump
 
 
 class StragglerApp(App[None]):
@@ -43,6 +53,7 @@ class StragglerApp(App[None]):
 
     TITLE = "straggler"
     CSS_PATH = "app.tcss"
+    COMMANDS = App.COMMANDS | {_jump}
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("q", "quit", "quit"),
         Binding("question_mark", "help", "help"),
@@ -103,17 +114,20 @@ class StragglerApp(App[None]):
             await self.open_session(target, self.start.symptom)
 
     @on(AnotherSymptom)
-    def ask_again(self) -> None:
+    def ask_again(self, message: AnotherSymptom) -> None:
         """Another symptom on the same target is another session."""
-        self.run_worker(self._ask_again(), group="open", exclusive=True)
+        self.run_worker(self._ask_again(message.symptom), group="open", exclusive=True)
 
-    async def _ask_again(self) -> None:
+    async def _ask_again(self, symptom: str | None) -> None:
         from straggler.tui import asking
 
         live = self.live
         if live is None or live.recording:
             return
-        told = await asking.ask_symptom(self, self.start, live.diagnosis.target)
+        if symptom is not None:
+            told: Start | None = replace(self.start, symptom=symptom, error_text=None)
+        else:
+            told = await asking.ask_symptom(self, self.start, live.diagnosis.target)
         if told is not None:
             self.start = told
             await self.open_session(live.diagnosis.target, told.symptom)

@@ -23,5 +23,8 @@ class Notice(Message):
     bad: bool = False
 
 
+@dataclass
 class AnotherSymptom(Message):
-    """Ask again what hurts, on the same target."""
+    """Look for another symptom on the same target; None: ask which."""
+
+    symptom: str | None = None

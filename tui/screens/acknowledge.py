@@ -30,7 +30,7 @@ class AcknowledgeScreen(ModalScreen[Acknowledged | None]):
     """Owns the two questions; what acknowledging does is the asker's business."""
 
     DEFAULT_CSS = """
-    AcknowledgeScreen { align: center middle; background: $background 60%; }
+    AcknowledgeScreen { align: center middle; }
     AcknowledgeScreen #about { text-style: bold; margin: 0 0 1 0; }
     AcknowledgeScreen Choices { height: 4; background: $panel; }
     """

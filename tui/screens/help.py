@@ -121,7 +121,7 @@ class HelpScreen(ModalScreen[None]):
     """Owns what it was given: keys and terms. Typing looks a term up in the whole glossary."""
 
     DEFAULT_CSS = """
-    HelpScreen { align: center middle; background: $background 60%; }
+    HelpScreen { align: center middle; }
     HelpScreen Box { width: 80; }
     HelpScreen VerticalScroll { height: auto; scrollbar-size-vertical: 1; }
     """
@@ -172,13 +172,12 @@ class HelpScreen(ModalScreen[None]):
             cells = [
                 Content.assemble((f" {key:<{wide}}  ", "bold $primary"), what) for key, what in group.keys
             ]
-            if any(one.cell_length >= half for one in cells):
-                lines += cells
-                continue
-            rows = (len(cells) + 1) // 2
+            short = [one for one in cells if one.cell_length < half]
+            rows = (len(short) + 1) // 2
             for at in range(rows):
-                right = cells[at + rows] if at + rows < len(cells) else Content("")
-                lines.append(Content.assemble(cells[at].pad_right(half - cells[at].cell_length), right))
+                right = short[at + rows] if at + rows < len(short) else Content("")
+                lines.append(Content.assemble(short[at].pad_right(half - short[at].cell_length), right))
+            lines += [one for one in cells if one.cell_length >= half]
         return lines
 
     def _terms(self, wanted: str, width: int) -> list[Content]:

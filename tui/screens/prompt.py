@@ -17,7 +17,7 @@ class PromptScreen(ModalScreen[str | None]):
     """Dismisses with the answer, or None when it was left. A secret is never drawn."""
 
     DEFAULT_CSS = """
-    PromptScreen { align: center middle; background: $background 60%; }
+    PromptScreen { align: center middle; }
     """
     BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "leave", "leave")]
 

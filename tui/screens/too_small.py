@@ -16,7 +16,7 @@ def too_small(size: Size) -> bool:
 
 class TooSmallScreen(ModalScreen[None]):
     DEFAULT_CSS = """
-    TooSmallScreen { align: center middle; background: $background; }
+    TooSmallScreen { align: center middle; }
     TooSmallScreen Static { width: auto; max-width: 100%; height: auto; text-align: center; }
     """
 
