@@ -156,16 +156,25 @@ def _values(name: str, kind: str, finding: Finding, subjects: Sequence[Node]) ->
         found = [node.id for node in subjects]
     elif name == "instance_ids":
         found = [_instance_id(node) for node in subjects]
-    elif name in finding.values:
-        found = [finding.values[name]]
     elif name in FILL_IN:
         return [FILL_IN[name]]
     else:
-        raise UnfitError(f"{name} is not known")
+        found = [_own_value(name, finding, subjects)]
     for value in found:
         if not KINDS[kind].fullmatch(value):
             raise UnfitError(f"{name} does not look like a {kind}")
     return found
+
+
+def _own_value(name: str, finding: Finding, subjects: Sequence[Node]) -> str:
+    """A value of the finding that holds for exactly these nodes."""
+    shown = {finding.node_values.get(node.id, finding.values).get(name) for node in subjects}
+    if len(shown) > 1:
+        raise UnfitError(f"{name} is not the same on all of these nodes")
+    value = next(iter(shown), None)
+    if value is None:
+        raise UnfitError(f"{name} is not known")
+    return value
 
 
 def _instance_id(node: Node) -> str:

@@ -143,6 +143,10 @@ def _finding(
     ]
     worst = min((v.priority for _, v, _ in group if v.priority), default=kind.priority)
     first = group[0][1]
+    told: dict[str, list[Mapping[str, str]]] = defaultdict(list)
+    for node, verdict, _ in group:
+        told[node.id].append(verdict.values)
+    by_node = {name: _agreed(each) for name, each in told.items()}
     return Finding(
         id=name,
         level=level,
@@ -160,8 +164,15 @@ def _finding(
         unread=first.unread,
         rule=group[0][2].id,
         also=tuple(dict.fromkeys(other for _, verdict, _ in group for other in verdict.also)),
-        values=first.values,
+        values=_agreed(by_node.values()),
+        node_values={name: one for name, one in by_node.items() if one},
     )
+
+
+def _agreed(told: Iterable[Mapping[str, str]]) -> dict[str, str]:
+    """What all of them say alike; a value that one lacks or has otherwise must fill no command for all."""
+    first, *others = told
+    return {name: value for name, value in first.items() if all(one.get(name) == value for one in others)}
 
 
 def _report(nodes: Sequence[Node], findings: list[Finding], facts: Facts, rules: Sequence[Rule]) -> Report:

@@ -183,6 +183,9 @@ class Finding:
     rule: str
     also: tuple[str, ...] = ()
     values: Mapping[str, str] = field(default_factory=lambda: NO_VALUES)
+    """What fills the section's placeholders, where all subjects agree on it."""
+    node_values: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    """The same by node: a GPU's address on one node is another GPU, or none, on the next."""
     commands: tuple[SuggestedCommand, ...] = ()
     unread: Status | None = None
     """Set where the finding says only that a reading is missing: why it is."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Mapping
+from dataclasses import replace
 
 import pytest
 from hypothesis import given
@@ -165,3 +166,26 @@ def test_a_large_share_of_the_fleet_is_warned_of_loudly() -> None:
 def test_only_nodes_of_the_finding_are_named() -> None:
     [one], _ = offered(template("x", "{nodes:nodeset}"), workers(2), of=workers(9))
     assert one.command == "x 'w-[001-002]'"
+
+
+def test_each_node_gets_its_own_gpus_address_never_its_neighbours() -> None:
+    told = {"w-001": {"pci": "0000:53:00.0"}, "w-002": {"pci": "0000:9a:00.0"}, "w-003": {}}
+    hurt = replace(finding("w-001", "w-002", "w-003"), node_values=told)
+    made = template(
+        "ssh", "{node:node}", "nvidia-smi", "--gpu-reset", "--id={pci:pci}", each=True, guard="reboot"
+    )
+    lines, [left] = commands.render(made, hurt, workers(3), KNOWN)
+    assert [one.command.split()[1] + one.command[-12:] for one in lines] == [
+        "w-0010000:53:00.0",
+        "w-0020000:9a:00.0",
+    ]
+    assert left.why == "pci is not known"
+
+
+def test_one_line_for_many_nodes_has_only_values_they_share() -> None:
+    hurt = replace(finding("w-001", "w-002"), node_values={"w-001": {"gpu": "1"}, "w-002": {"gpu": "2"}})
+    lines, [left] = commands.render(
+        template("x", "{gpu:gpu-index}", "{nodes:nodeset}"), hurt, workers(2), KNOWN
+    )
+    assert not lines
+    assert left.why == "gpu is not the same on all of these nodes"

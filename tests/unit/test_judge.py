@@ -7,9 +7,10 @@ from dataclasses import replace
 from straggler.engine import knowledge
 from straggler.engine.collectors import COLLECTORS, governor
 from straggler.engine.judge import Facts, Report, judge
-from straggler.engine.model import Level, Node, Observation, Status, Vantage, Window
+from straggler.engine.model import Level, Node, Observation, Status, Vantage, Verdict, Window
 from straggler.engine.rules import RULES, Rule, peers
 from straggler.engine.rules import governor as governor_rule
+from straggler.engine.rules.base import NodeView
 
 KNOWN = knowledge.load()
 WINDOW = Window(0.0, 1.0)
@@ -103,3 +104,17 @@ def test_every_rule_answers_unknown_when_what_it_reads_is_missing() -> None:
 
 def _other(collector: str) -> str:
     return "identity" if collector != "identity" else governor.COLLECTOR.id
+
+
+def test_values_are_kept_by_node_and_shared_only_where_all_agree() -> None:
+    def judged(view: NodeView) -> list[Verdict]:
+        return [
+            Verdict("cpu.governor", Level.WARN, "odd", values={"pci": view.node.id, "wanted": "performance"})
+        ]
+
+    rule = replace(governor_rule.RULE, judge=judged)
+    [finding] = report(
+        said("w-1", "cpu0 powersave\n"), said("w-2", "cpu0 powersave\n"), rules=(rule,)
+    ).findings
+    assert finding.values == {"wanted": "performance"}
+    assert [finding.node_values[name]["pci"] for name in ("w-1", "w-2")] == ["w-1", "w-2"]
