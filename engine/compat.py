@@ -5,8 +5,9 @@ from __future__ import annotations
 import sys
 
 if sys.version_info >= (3, 11):
-    import tomllib
     from asyncio import TaskGroup, timeout
+
+    import tomllib
 else:
     import tomli as tomllib
     from taskgroup import TaskGroup, timeout

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from itertools import pairwise
 
 from straggler.engine.knowledge import Term
 
@@ -23,7 +24,7 @@ def terms_in(text: str, glossary: Mapping[str, Term]) -> list[tuple[str, Term]]:
     """The entries of the terms a text uses, in order of first appearance, each once."""
     names = {key.casefold(): name for name, one in glossary.items() for key in (name, *one.also)}
     words = [found[0] for found in _WORD.finditer(text)]
-    pairs = [f"{first} {second}" for first, second in zip(words, words[1:], strict=False)]
+    pairs = [f"{first} {second}" for first, second in pairwise(words)]
     places: dict[str, int] = {}
     for at, candidate in [*enumerate(words), *enumerate(pairs)]:
         name = names.get(candidate.casefold()) or names.get(candidate.casefold().rstrip("s"))
