@@ -11,7 +11,7 @@ from straggler.engine.safetext import safe
 from straggler.tui import glyphs
 from straggler.tui.glyphs import BAR, BAR_HALF, BAR_REST, STEP
 from straggler.tui.live import Live, Progress
-from straggler.tui.panes.lines import Piece
+from straggler.tui.panes.lines import Piece, fit
 from straggler.tui.rows import Row, counts
 
 PANES = ("symptom", "nodes", "output", "findings", "remedy")
@@ -24,16 +24,12 @@ STAGES = {"symptom": 0, "nodes": 1, "output": 1, "findings": 2, "remedy": 3, "gu
 def title_bar(live: Live, width: int) -> tuple[list[Piece], list[Piece]]:
     """Left: who is looked at, and that nothing is changed. Right: the window, the session, and whether it is saved."""
     saved = _saved(live)
-    left: list[Piece] = [
-        (" straggler ", "brand"),
-        (" ", ""),
-        (safe(live.diagnosis.target.title, limit=120), "strong"),
-    ]
-    left += [("  READ-ONLY", "ok")]
-    if live.recording:
-        left += [("  RECORDING", "warn")]
     right: list[Piece] = [*saved, (" ", "")]
-    session = live.session
+    promises: list[Piece] = [("  READ-ONLY", "ok"), *([("  RECORDING", "warn")] if live.recording else [])]
+    room = width - len(" straggler   ") - sum(len(text) for text, _ in promises + right)
+    title = fit([(safe(live.diagnosis.target.title, limit=120), "strong")], max(8, room))
+    left: list[Piece] = [(" straggler ", "brand"), (" ", ""), *title, *promises]
+    session = live.shown_session or live.session
     used = sum(len(text) for text, _ in left + right) + 2
     if session and used + len(session) + 2 <= width:
         right = [(f"{session}  ", "quiet"), *right]

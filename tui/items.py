@@ -218,9 +218,9 @@ def _recheck(one: Recheck) -> Item:
         (f"{one.at}  ", "quiet"),
         (safe(before.title, limit=200), "strong"),
     )
-    below: tuple[Piece, ...] = (
-        (INDENT, ""),
-        (f"before: {was}  {glyphs.ARROW}  ", "quiet"),
-        (f"after: {now}", tone),
+    lines: Lines = (
+        head,
+        ((INDENT, ""), (f"  before: {was}", "quiet")),
+        ((INDENT, ""), (f"{glyphs.ARROW} after:  ", "busy"), (now, tone)),
     )
-    return Item(("recheck", *key_of(before)), (head, below), finding=after or before)
+    return Item(("recheck", *key_of(before)), lines, finding=after or before)

@@ -57,8 +57,13 @@ class Live:
     """One session as the screens see it. Lives on the event loop's thread."""
 
     def __init__(
-        self, diagnosis: Diagnosis, clock: Callable[[], float] = time.time, replay: Replay | None = None
+        self,
+        diagnosis: Diagnosis,
+        clock: Callable[[], float] = time.time,
+        replay: Replay | None = None,
+        shown_session: str = "",
     ) -> None:
+        self.shown_session = shown_session
         self.diagnosis = diagnosis
         self.clock = clock
         self.replay = replay

@@ -27,7 +27,7 @@ class Prepared:
     replay: Replay | None
 
     def live(self) -> Live:
-        return Live(self.diagnosis, self.start.clock, self.replay)
+        return Live(self.diagnosis, self.start.clock, self.replay, self.start.shown_session)
 
 
 def open_live(start: Start, target: Target, symptom: str | None, replay: Replay | None) -> Prepared:

@@ -17,7 +17,8 @@ if TYPE_CHECKING:
 class Start:
     """`target` None: the chooser asks. `symptom` None: the intake asks, or everything is read when `guided` is off.
 
-    `replay` is a recorded session to show instead of reading `target`. `clock` gives Unix seconds; tests freeze it.
+    `replay` is a recorded session to show instead of reading `target`. `clock` gives Unix seconds, and `shown_session` is
+    what the title bar calls the session instead of its id: pictures and snapshots freeze both.
     """
 
     target: Target | None = None
@@ -32,4 +33,5 @@ class Start:
     low_bandwidth: bool = False
     replay: Replay | None = None
     clock: Callable[[], float] = time.time
+    shown_session: str = ""
     theme: str = "straggler-dark"

@@ -167,6 +167,8 @@ class Views(Screen[None]):
             at = next((at for at, finding in enumerate(found) if key_of(finding) == self.page), 0)
             self.page = key_of(found[at])
             pane.show(guidance.finding_page(found, at, live.report))
+            if self.wide:
+                self.show_remedy(found[at])
         else:
             pane.show(guidance.no_finding_page(live.report))
 
