@@ -87,9 +87,10 @@ class StragglerApp(App[None]):
         yield bar
 
     def on_mount(self) -> None:
+        self.screen_change_signal.subscribe(self, lambda _: self.call_next(self._fit))
         if not self.is_headless:
             self._heed_signals()
-        self.call_after_refresh(self.run_worker, self._open(), group="open")
+        self.call_after_refresh(self.run_worker, self._open, group="open")
 
     async def _open(self) -> None:
         """After the first paint: ask what the command line left open, then show the session."""
@@ -144,9 +145,13 @@ class StragglerApp(App[None]):
         await self.push_screen(HelpScreen(keys, known.glossary, text))
 
     def on_resize(self, event: events.Resize) -> None:
+        self._fit()
+
+    def _fit(self) -> None:
+        """Whatever screen is up: on too small a terminal only that is said."""
         from straggler.tui.screens.too_small import TooSmallScreen, too_small
 
-        if too_small(event.size) and not isinstance(self.screen, TooSmallScreen):
+        if too_small(self.size) and not isinstance(self.screen, TooSmallScreen):
             self.push_screen(TooSmallScreen())
 
     async def open_session(self, target: Target, symptom: str | None, replay: Replay | None = None) -> None:

@@ -43,7 +43,7 @@ def write_file(text: str, state: Path | None) -> Path:
 def _write(text: str, place: Path) -> Path:
     with private_dir(place) as folder:
         draft = f".{FILE_NAME}.{os.getpid()}"
-        with open(new_file(draft, folder), "w", encoding="utf-8") as out:  # noqa: PTH123 - a descriptor, not a path
+        with open(new_file(draft, folder), "w", encoding="utf-8") as out:
             out.write(text)
         os.replace(draft, FILE_NAME, src_dir_fd=folder, dst_dir_fd=folder)
     return place / FILE_NAME

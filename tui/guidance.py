@@ -71,8 +71,7 @@ def gathering_page(live: Live, symptom: Symptom, answered: dict[str, int]) -> li
         ],
         [],
     ]
-    for step in symptom.steps:
-        lines.append([(f"{glyphs.INFO.glyph} ", "quiet"), (step, "")])
+    lines += [[(f"{glyphs.INFO.glyph} ", "quiet"), (step, "")] for step in symptom.steps]
     return [
         *lines,
         [],

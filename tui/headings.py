@@ -78,12 +78,12 @@ def progress_bar(done: int, total: int, width: int) -> list[Piece]:
 
 
 def waiting_for(progress: Progress) -> str:
-    """Who holds things up, once it has taken long enough to wonder."""
+    """Who holds things up the longest, and how many more there are."""
     if not progress.running or not progress.slowest:
         return ""
     node, seconds = progress.slowest[0]
-    more = f" and {len(progress.slowest) - 1} more" if len(progress.slowest) > 1 else ""
-    return f"waiting for {safe(node, limit=40)} ({seconds:.0f} s){more}"
+    more = len(progress.slowest) - 1
+    return f"waiting for {safe(node, limit=24)} {seconds:.0f} s{f' +{more}' if more else ''}"
 
 
 def breadcrumb(live: Live, symptom: str, faults: int, section: str, where: str, wide: bool) -> list[Piece]:

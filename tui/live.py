@@ -162,7 +162,7 @@ class Live:
             if one.rule == before.rule and set(one.subjects) & set(before.subjects)
         ]
         same = [one for one in found if one.id == before.id and one.level is not Level.PASS]
-        return (same or found or [None])[0]
+        return next(iter(same or found), None)
 
     async def _run(self, nodes: Sequence[Node] | None, collectors: tuple[object, ...] | None) -> None:
         if not self._runs:
@@ -284,7 +284,7 @@ class Live:
         now = self.clock()
         slowest = sorted(
             ((node, max(0.0, now - at)) for node, at in self._since.items()), key=lambda one: -one[1]
-        )[:3]
+        )
         seconds = now - self._began if self._took is None else self._took
         return Progress(len(self._done), len(self._cards), max(0.0, seconds), self.running, tuple(slowest))
 

@@ -77,7 +77,7 @@ def _reply(name: str, one: Observation, nodes: str, marked: frozenset[str], most
     for number, text in enumerate(safe_lines(one.text, most=most), 1):
         tone = "warn" if text.strip() in marked and text.strip() else ""
         yield Line(block, number, (("  ", ""), (text, tone)), text=text)
-    for number, text in enumerate(safe_lines(one.errors, most=most), number + 1):
+    for number, text in enumerate(safe_lines(one.errors, most=most), number + 1):  # noqa: B020 - counts on
         yield Line(block, number, (("  stderr ", "unknown"), (text, "quiet")), text=text)
     if one.cut:
         note = f"  {glyphs.UNKNOWN.glyph} cut: {one.cut:,} bytes more were sent and not kept"

@@ -24,7 +24,17 @@ import time
 
 AIM_MS, AIM_MB = 50.0, 300.0
 # The tab that is up is drawn in bold, on a background of its own, number first.
-UP = {key: re.compile(rb"\x1b\[1;[0-9;]*48;2;34;56;76m " + key.encode() + b"\x1b|" + rb"\x1b\[1;[0-9;]*48;2;34;56;76m " + key.encode() + b" ") for key in "124"}
+UP = {
+    key: re.compile(
+        rb"\x1b\[1;[0-9;]*48;2;34;56;76m "
+        + key.encode()
+        + b"\x1b|"
+        + rb"\x1b\[1;[0-9;]*48;2;34;56;76m "
+        + key.encode()
+        + b" "
+    )
+    for key in "124"
+}
 
 
 def spawn(nodes: int, state: str) -> tuple[int, int]:
@@ -33,7 +43,16 @@ def spawn(nodes: int, state: str) -> tuple[int, int]:
     if pid == 0:
         os.environ.update(TERM="xterm-256color", COLORTERM="truecolor", LANG="C.UTF-8")
         os.environ.pop("NO_COLOR", None)
-        words = ["--demo", "efa-down", "--demo-nodes", str(nodes), "--state-dir", state, "--symptom", "everything"]
+        words = [
+            "--demo",
+            "efa-down",
+            "--demo-nodes",
+            str(nodes),
+            "--state-dir",
+            state,
+            "--symptom",
+            "everything",
+        ]
         os.execv(sys.executable, [sys.executable, "-m", "straggler.tui", *words])
     fcntl.ioctl(terminal, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 80, 0, 0))
     return pid, terminal
@@ -101,7 +120,9 @@ def _ended(pid: int, seconds: float) -> bool:
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--smoke", action="store_true")
     parser.add_argument("--nodes", type=int, default=1024)
     args = parser.parse_args()
@@ -110,7 +131,9 @@ def main() -> int:
     took.sort()
     p50, p95 = took[len(took) // 2], took[min(len(took) - 1, int(len(took) * 0.95))]
     print(f"{nodes} nodes, {presses} key presses while they report (at the last: {upto} nodes done)")
-    print(f"  key press to painted answer  median {p50:.0f} ms  p95 {p95:.0f} ms  worst {took[-1]:.0f} ms  (p95/aim {p95 / AIM_MS:.2f})")
+    print(
+        f"  key press to painted answer  median {p50:.0f} ms  p95 {p95:.0f} ms  worst {took[-1]:.0f} ms  (p95/aim {p95 / AIM_MS:.2f})"
+    )
     print(f"  peak memory                  {memory:.0f} MB  (of the aim {memory / AIM_MB:.2f})")
     if took[-1] >= 5000:
         print("a key press was never answered", file=sys.stderr)

@@ -29,7 +29,8 @@ async def test_the_worst_finding_stands_first_and_enter_opens_its_remedy(tmp_pat
     async with app_for("xid-79", tmp_path).run_test(size=(80, 24)) as pilot:
         screen = await gathered(pilot)
         first = screen.query_one(FindingsPane).finding
-        assert first is not None and first.level is Level.FAIL
+        assert first is not None
+        assert first.level is Level.FAIL
         await pilot.press("enter")
         await until(pilot, lambda: screen.query_one(RemedyPane).remedy is not None)
         assert screen.active == "remedy"
@@ -140,8 +141,10 @@ async def test_copy_writes_a_private_file_and_says_where(tmp_path: Path) -> None
         await until(pilot, lambda: screen.notice is not None and "copied" in screen.notice.text)
         assert stat.S_IMODE(copied.stat().st_mode) == 0o600
         text = copied.read_text()
-        assert "Xid 79" in text and not text.endswith("\n")
-        assert screen.notice is not None and str(copied) in screen.notice.text
+        assert "Xid 79" in text
+        assert not text.endswith("\n")
+        assert screen.notice is not None
+        assert str(copied) in screen.notice.text
 
 
 async def test_what_a_node_says_is_shown_letter_by_letter_and_never_as_markup(
@@ -184,7 +187,10 @@ async def test_a_resize_changes_between_one_pane_and_three(tmp_path: Path) -> No
         await until(pilot, lambda: screen.wide)
         await pilot.pause()
         text = painted(pilot)
-        assert "2 Nodes" in text and "4 Findings" in text and "5 Remedy" in text and "1 Symptom" not in text
+        assert "2 Nodes" in text
+        assert "4 Findings" in text
+        assert "5 Remedy" in text
+        assert "1 Symptom" not in text
         await pilot.resize_terminal(80, 24)
         await until(pilot, lambda: not screen.wide)
         await pilot.pause()
@@ -205,7 +211,8 @@ async def test_keys_nobody_bound_do_nothing(tmp_path: Path) -> None:
 async def test_guided_mode_turns_pages_and_opens_the_remedy(tmp_path: Path) -> None:
     async with app_for("xid-79", tmp_path, guided=True).run_test(size=(80, 24)) as pilot:
         screen = await gathered(pilot)
-        assert "Finding 1 of" in painted(pilot) and "How sure" in painted(pilot)
+        assert "Finding 1 of" in painted(pilot)
+        assert "How sure" in painted(pilot)
         await pilot.press("enter")
         await until(pilot, lambda: screen.active == "remedy")
         await pilot.press("escape")
@@ -242,7 +249,8 @@ async def test_a_recorded_session_shows_the_same_findings_and_reads_nothing(tmp_
         assert [one.id for one in live_of(pilot).report.findings] == found  # type: ignore[union-attr]
         assert "RECORDING" in painted(pilot)
         await pilot.press("2", "r")
-        assert screen.notice is not None and "recording" in screen.notice.text
+        assert screen.notice is not None
+        assert "recording" in screen.notice.text
 
 
 async def test_leaving_says_how_to_open_the_session_again(tmp_path: Path) -> None:

@@ -109,7 +109,9 @@ def test_mono(
 
 
 @pytest.mark.parametrize("size", SIZES, ids=lambda size: f"{size[0]}x{size[1]}")
-@pytest.mark.parametrize("name", ["findings", "nodes-unreachable", "output-of-one", "remedy-command", "reading"])
+@pytest.mark.parametrize(
+    "name", ["findings", "nodes-unreachable", "output-of-one", "remedy-command", "reading"]
+)
 def test_ascii(snap_compare: Any, tmp_path: Path, name: str, size: tuple[int, int]) -> None:
     scenario, before = STATES[name]
     assert snap_compare(make(scenario, tmp_path, ascii_only=True), terminal_size=size, run_before=before)

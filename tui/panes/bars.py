@@ -38,7 +38,7 @@ def two_sided(left: Sequence[Piece], right: Sequence[Piece], width: int) -> Cont
 class Bar(Widget):
     """One line with a left and a right side."""
 
-    def __init__(self, *, id: str | None = None, classes: str | None = None) -> None:  # noqa: A002
+    def __init__(self, *, id: str | None = None, classes: str | None = None) -> None:
         super().__init__(id=id, classes=classes)
         self.left: tuple[Piece, ...] = ()
         self.right: tuple[Piece, ...] = ()

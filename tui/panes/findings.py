@@ -47,7 +47,7 @@ class FindingsPane(LinesPane):
     class AcknowledgeWanted(Message):
         finding: Finding
 
-    def __init__(self, *, id: str | None = None) -> None:  # noqa: A002
+    def __init__(self, *, id: str | None = None) -> None:
         super().__init__(id=id)
         self.board = Board()
         self.items: Sequence[Item] = ()

@@ -44,7 +44,7 @@ class LinesPane(ScrollView, can_focus=True):
 
     cursor = reactive(0)
 
-    def __init__(self, *, id: str | None = None) -> None:  # noqa: A002 - Textual's own name
+    def __init__(self, *, id: str | None = None) -> None:
         super().__init__(id=id)
         self.keys: Sequence[Hashable] = ()
         self.held = False

@@ -33,7 +33,7 @@ class NodesPane(LinesPane):
 
         node: str
 
-    def __init__(self, *, id: str | None = None) -> None:  # noqa: A002
+    def __init__(self, *, id: str | None = None) -> None:
         super().__init__(id=id)
         self.every: Sequence[Row] = ()
         self.rows: Sequence[Row] = ()
@@ -58,9 +58,9 @@ class NodesPane(LinesPane):
     def _arrange(self) -> None:
         self.rows = sorted(matching(self.every, self.wanted), key=SORTS[self.sort])
         cards = [one.card for one in self.rows]
-        self._name = min(26, max((len(one.name) for one in cards), default=0))
-        self._names = min(20, max((len(one.names) for one in cards), default=0))
-        self._place = min(20, max((len(one.place) for one in cards), default=0))
+        self._name_width = min(26, max((len(one.name) for one in cards), default=0))
+        self._names_width = min(20, max((len(one.names) for one in cards), default=0))
+        self._place_width = min(20, max((len(one.place) for one in cards), default=0))
         self.replace([one.node for one in cards])
 
     @property
@@ -73,14 +73,17 @@ class NodesPane(LinesPane):
         card, mark = row.card, row.mark
         pieces: list[Piece] = [
             (f"{mark.glyph} {mark.word:<4} ", mark.tone),
-            (column(card.name, self._name), "strong" if mark.tone in ("fail", "warn") else ""),
+            (column(card.name, self._name_width), "strong" if mark.tone in ("fail", "warn") else ""),
         ]
-        names, place = (column(card.names, self._names), "quiet"), (column(card.place, self._place), "quiet")
+        names, place = (
+            (column(card.names, self._names_width), "quiet"),
+            (column(card.place, self._place_width), "quiet"),
+        )
         if not row.note:
             return [*pieces, names, place]
-        if width >= NAMES_FROM + self._names:
+        if width >= NAMES_FROM + self._names_width:
             pieces.append(names)
-        if width >= PLACE_FROM + self._place:
+        if width >= PLACE_FROM + self._place_width:
             pieces.append(place)
         return [
             *pieces,

@@ -24,7 +24,7 @@ class OutputPane(LinesPane):
     class ScopeToggled(Message):
         """Show all nodes instead of one, or the other way round."""
 
-    def __init__(self, *, id: str | None = None) -> None:  # noqa: A002
+    def __init__(self, *, id: str | None = None) -> None:
         super().__init__(id=id)
         self.every: Sequence[Line] = ()
         self.lines: Sequence[Line] = ()

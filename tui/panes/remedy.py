@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Vertical
-from textual.content import Content
 from textual.message import Message
 from textual.widgets import Static
 
@@ -17,7 +15,6 @@ from straggler.engine.model import Finding, SuggestedCommand
 from straggler.engine.nodesets import fold
 from straggler.engine.safetext import safe
 from straggler.tui import glyphs
-from straggler.tui.panes.bars import content
 from straggler.tui.panes.lines import Piece
 from straggler.tui.panes.text import Paragraph, TextPane
 
@@ -75,7 +72,7 @@ class RemedyPane(TextPane):
         what: str
         finding: Finding
 
-    def __init__(self, *, id: str | None = None) -> None:  # noqa: A002
+    def __init__(self, *, id: str | None = None) -> None:
         super().__init__(id=id)
         self.remedy: Remedy | None = None
         self.picked = -1
@@ -101,10 +98,16 @@ class RemedyPane(TextPane):
             if remedy
             else [[("choose a finding, and what to do about it stands here", "quiet")]]
         )
-        self._update(".doubts", _doubts(remedy) if remedy else [])
+        self.put(".doubts", _doubts(remedy) if remedy else [])
         self._draw_commands()
         if (body := remedy.body if remedy else "") != old:
             await self._draw_section(body)
+
+    def draw(self) -> None:
+        super().draw()
+        if self.remedy is not None:
+            self.put(".doubts", _doubts(self.remedy))
+            self._draw_commands()
 
     async def _draw_section(self, body: str) -> None:
         holder = self.query_one(".section", Vertical)
@@ -123,13 +126,10 @@ class RemedyPane(TextPane):
     def _draw_commands(self) -> None:
         commands = self.remedy.commands if self.remedy else ()
         self.query_one(".commands", Static).display = bool(commands)
-        self._update(
+        self.put(
             ".commands",
             [line for at, one in enumerate(commands) for line in _command(at, one, at == self.picked)],
         )
-
-    def _update(self, part: str, paragraphs: Sequence[Paragraph]) -> None:
-        self.query_one(part, Static).update(Content("\n").join(map(content, paragraphs)))
 
     @property
     def command(self) -> SuggestedCommand | None:
@@ -176,7 +176,13 @@ def _head(one: Finding) -> list[Paragraph]:
     if one.evidence:
         lines += [[], [("Evidence", "brand")]]
         for line in one.evidence:
-            lines.append([(f"│ {safe(line.source, limit=100)}  ", "quiet"), (safe(line.text, limit=400), "")])
+            lines.append(
+                [
+                    ("│ ", "quiet"),
+                    (f"{safe(line.source, limit=100)}  ", "quiet"),
+                    (safe(line.text, limit=400), ""),
+                ]
+            )
     return [*lines, [], [("Why it matters  ", "brand"), (one.why, "")]]
 
 

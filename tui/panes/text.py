@@ -2,19 +2,50 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import ClassVar
 
+from rich.cells import cell_len
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import VerticalScroll
 from textual.content import Content
 from textual.widgets import Static
 
+from straggler.tui.glyphs import POINTER
 from straggler.tui.panes.bars import content
 from straggler.tui.panes.lines import Piece
 
 Paragraph = Sequence[Piece]
+
+
+HANG = 18
+"""The widest label that what follows it is indented to; below a longer one, lines start at the margin."""
+
+
+def flow(paragraph: Paragraph, width: int) -> list[list[Piece]]:
+    """A paragraph in lines of `width`. A margin mark is repeated on each, and text after a label hangs below its start."""
+    pieces = list(paragraph)
+    lead: list[Piece] = []
+    if pieces and pieces[0][0] in (f"{POINTER} ", "  ", "│ "):
+        lead = [pieces.pop(0)]
+    label = len(pieces[0][0]) if len(pieces) > 1 and pieces[0][0].endswith(" ") else 0
+    hang = label if label <= min(HANG, width // 3) else 0
+    room = max(10, width - sum(cell_len(text) for text, _ in lead))
+    lines: list[list[Piece]] = [[]]
+    used = 0
+    for text, tone in pieces:
+        for word in re.findall(r"\s+|\S+", text):
+            size = cell_len(word)
+            if used + size > room and not word.isspace() and used > hang:
+                lines.append([(" " * hang, "")] if hang else [])
+                used = hang
+            elif used + size > room and word.isspace():
+                continue
+            lines[-1].append((word, tone))
+            used += size
+    return [[*lead, *line] for line in lines]
 
 
 class TextPane(VerticalScroll, can_focus=True):
@@ -27,7 +58,7 @@ class TextPane(VerticalScroll, can_focus=True):
         Binding("greater_than_sign", "scroll_end", "bottom", show=False),
     ]
 
-    def __init__(self, *, id: str | None = None) -> None:  # noqa: A002
+    def __init__(self, *, id: str | None = None) -> None:
         super().__init__(id=id)
         self.paragraphs: tuple[Paragraph, ...] = ()
 
@@ -37,7 +68,19 @@ class TextPane(VerticalScroll, can_focus=True):
     def show(self, paragraphs: Sequence[Paragraph]) -> None:
         if tuple(paragraphs) != self.paragraphs:
             self.paragraphs = tuple(paragraphs)
-            self.query_one(".text", Static).update(Content("\n").join(map(content, self.paragraphs)))
+            self.draw()
+
+    def draw(self) -> None:
+        self.put(".text", self.paragraphs)
+
+    def put(self, part: str, paragraphs: Sequence[Paragraph]) -> None:
+        """Fill one part of the pane, wrapped to its width."""
+        width = max(20, self.scrollable_content_region.width)
+        lines = [line for one in paragraphs for line in flow(one, width)]
+        self.query_one(part, Static).update(Content("\n").join(map(content, lines)))
+
+    def on_resize(self) -> None:
+        self.draw()
 
     @property
     def plain(self) -> str:

@@ -25,7 +25,7 @@ OF_PANE: Mapping[str, tuple[Pair, ...]] = {
 }
 ALWAYS: tuple[Pair, ...] = (("?", "help"), ("q", "quit"))
 WITH_ROOM: tuple[Pair, ...] = ((":", "palette"), ("G", "guided"), ("p", "pause"))
-STOP: Pair = ("Esc", "stop reading")
+STOP: Pair = ("Esc", "stop")
 
 
 def keys_of(pane: str, width: int, *, running: bool) -> list[Piece]:
@@ -34,7 +34,7 @@ def keys_of(pane: str, width: int, *, running: bool) -> list[Piece]:
     chosen: list[Pair] = []
     stop = (STOP,) if running and pane in ("findings", "nodes") else ()
     extra = WITH_ROOM if pane != "guided" else WITH_ROOM[:1]
-    for pair in (*OF_PANE[pane], *stop, *extra):
+    for pair in (*OF_PANE[pane][:1], *stop, *OF_PANE[pane][1:], *extra):
         if _size(pair) <= room:
             chosen.append(pair)
             room -= _size(pair)

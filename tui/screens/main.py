@@ -153,10 +153,8 @@ class MainScreen(SessionKeys):
         self.go(name)
 
     def action_turn(self, by: int) -> None:
-        if self.guided:
-            order = ["guided", "remedy"]
-        else:
-            order = ["nodes", self.middle, "remedy"] if self.wide else list(PANES)
+        expert = ["nodes", self.middle, "remedy"] if self.wide else list(PANES)
+        order = ["guided", "remedy"] if self.guided else expert
         at = order.index(self.active) if self.active in order else 0
         self.go(order[(at + by) % len(order)])
 
