@@ -8,7 +8,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from straggler.engine.errors import StragglerError
-from straggler.tui.messages import Notice
+from straggler.tui.beside import beside
 from straggler.tui.start import Start
 
 if TYPE_CHECKING:
@@ -39,16 +39,15 @@ async def ask_target(app: StragglerApp, start: Start) -> Start:
     from straggler.tui.screens.chooser import ChooserScreen
     from straggler.tui.screens.offers import sources
 
-    trouble = ""
+    trouble = typed = ""
     while True:
-        screen = ChooserScreen(sources(start.state_dir))
-        if trouble:
-            app.call_after_refresh(screen.show_notice, Notice(trouble, bad=True))
+        screen = ChooserScreen(sources(start.state_dir), trouble, typed)
         choice = await app.push_screen_wait(screen)
         try:
             return await _opened(app, start, choice)
         except StragglerError as error:
             trouble = str(error)
+            typed = choice.values[0] if choice.kind == "hosts" else ""
 
 
 async def _opened(app: StragglerApp, start: Start, choice: Choice) -> Start:
@@ -56,11 +55,9 @@ async def _opened(app: StragglerApp, start: Start, choice: Choice) -> Start:
     if choice.kind == "session":
         from straggler.engine.targets.replay import Replay, replay_session
 
-        recovered = await asyncio.to_thread(replay_session, choice.values[0], start.state_dir)
+        recovered = await beside(partial(replay_session, choice.values[0], start.state_dir))
         return replace(start, replay=Replay(recovered))
-    return replace(
-        start, target=await asyncio.to_thread(partial(_target, app, choice, asyncio.get_running_loop()))
-    )
+    return replace(start, target=await beside(partial(_target, app, choice, asyncio.get_running_loop())))
 
 
 def _target(app: StragglerApp, choice: Choice, loop: asyncio.AbstractEventLoop) -> Target:
@@ -98,7 +95,7 @@ async def ask_symptom(app: StragglerApp, start: Start, target: Target) -> Start 
     from straggler.tui.commands.options import config_dir
     from straggler.tui.screens.intake import IntakeScreen
 
-    known = await asyncio.to_thread(lambda: knowledge.load(config_dir()))
+    known = await beside(lambda: knowledge.load(config_dir()))
     screen = IntakeScreen(
         known,
         target.title,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -11,6 +12,7 @@ from textual.pilot import Pilot
 from textual.screen import Screen
 
 from straggler.engine import knowledge
+from straggler.engine.knowledge import Symptom
 from straggler.tui.screens.acknowledge import AcknowledgeScreen
 from straggler.tui.screens.chooser import ChooserScreen
 from straggler.tui.screens.help import HelpScreen
@@ -52,13 +54,35 @@ def chooser() -> Screen[Any]:
     )
 
 
+SYMPTOMS = {
+    "slow": Symptom(
+        title="Some nodes make the job slower than others",
+        hint="same code, different step time",
+        asked="One slow node sets the pace of all. It is found by comparing every node with its peers.",
+        steps=(
+            "GPU clocks: a hot GPU makes every other one wait.",
+            "Versions, compared over the nodes: the odd one out is the first suspect.",
+        ),
+    ),
+    "gpu": Symptom(
+        title="GPU errors",
+        hint="Xid, ECC, CUDA error, fell off the bus",
+        asked="Some Xids are the program's fault and some are the hardware's.",
+        steps=("The kernel log of this boot and the one before: every Xid with its time.",),
+    ),
+    "everything": Symptom(
+        title="I don't know",
+        hint="reads everything and judges all of it",
+        asked="It decides what is read first.",
+    ),
+}
+"""Made up, so that these pictures change with the screens and not with every word of the references."""
+
+
 def intake() -> Screen[Any]:
-    return IntakeScreen(
-        knowledge.load(),
-        "128 hosts by SSH: worker-[001-128]",
-        NOW,
-        starts=("ProxyCommand aws ssm start-session …",),
-    )
+    known = replace(knowledge.load(), symptoms=SYMPTOMS)
+    starts = ("ProxyCommand aws ssm start-session …",)
+    return IntakeScreen(known, "128 hosts by SSH: worker-[001-128]", NOW, starts=starts)
 
 
 def acknowledge() -> Screen[Any]:
@@ -80,7 +104,8 @@ SIZES = {"80x24": (80, 24), "120x40": (120, 40)}
 
 async def settled(pilot: Pilot[None], then: tuple[str, ...] = ()) -> None:
     """The screen is up, its list has come, the keys were answered."""
-    screen = pilot.app.screen
+    screen = pilot.app.asked  # type: ignore[attr-defined]
+    await until(pilot, lambda: screen in pilot.app.screen_stack and screen.is_mounted)
     if isinstance(screen, ChooserScreen):
         await until(pilot, lambda: len(screen.offers) == len(screen.sources))
     if then:
@@ -124,7 +149,7 @@ def test_hosts_that_are_ticked(snap_compare: Compare) -> None:
 @pytest.mark.parametrize("size", SIZES)
 def test_help_over_the_intake(snap_compare: Compare, size: str) -> None:
     async def open_help(pilot: Pilot[None]) -> None:
-        await pilot.press("question_mark")
+        await settled(pilot, then=("question_mark",))
         await until(pilot, lambda: isinstance(pilot.app.screen, HelpScreen))
         await pilot.pause()
 

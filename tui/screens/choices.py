@@ -43,7 +43,7 @@ class Choices(ScrollView, can_focus=True):
         height: 1fr; background: $background; color: $foreground; scrollbar-size-vertical: 1;
         & > .choices--cursor { background: $block-cursor-background; text-style: bold; }
         & > .choices--heading { color: $primary; text-style: bold; }
-        & > .choices--hint { color: $text-muted; }
+        & > .choices--hint { color: $quiet; }
         & > .choices--mark { color: $primary; }
         & > .choices--checked { color: $success; text-style: bold; }
     }
@@ -63,6 +63,7 @@ class Choices(ScrollView, can_focus=True):
 
     cursor = reactive(-1)
     rows: tuple[Row, ...] = ()
+    _titles: Sequence[int] = ()
 
     @dataclass
     class Moved(Message):
@@ -81,6 +82,7 @@ class Choices(ScrollView, can_focus=True):
         """Replace every row at once; the cursor stays with its row where that is still there."""
         held = self.current
         self.rows = tuple(rows)
+        self._titles = self._title_widths()
         self.virtual_size = Size(self.scrollable_content_region.width, len(self.rows))
         places = self._places()
         same = [at for at in places if held is not None and self.rows[at].id == held.id]
@@ -142,10 +144,19 @@ class Choices(ScrollView, can_focus=True):
     def on_resize(self) -> None:
         self.virtual_size = Size(self.scrollable_content_region.width, len(self.rows))
 
-    def title_width(self) -> int:
-        """Columns given to titles: as wide as the widest, but leaving hints a fair share."""
-        widest = max((cell_len(row.title) for row in self.rows if row.id is not None and row.hint), default=0)
-        return min(widest, max(24, self.size.width * 3 // 5))
+    def _title_widths(self) -> list[int]:
+        """For each row the cells of the widest title of its group: hints line up within a group, not across groups."""
+        widths: list[int] = []
+        group: list[int] = []
+        widest = 0
+        for at, row in enumerate([*self.rows, Row("", heading=True)]):
+            if row.heading:
+                widths += [widest] * len(group)
+                group, widest = [], 0
+            elif row.id is not None and row.hint:
+                widest = max(widest, cell_len(row.title))
+            group.append(at)
+        return widths
 
     def render_line(self, y: int) -> Strip:
         at, width = y + self.scroll_offset.y, self.scrollable_content_region.width
@@ -155,7 +166,7 @@ class Choices(ScrollView, can_focus=True):
         row, here = self.rows[at], at == self.cursor
         if here:
             base += self._part("cursor")
-        segments = self._heading(row, base) if row.heading else self._choice(row, here, base, width)
+        segments = self._heading(row, base) if row.heading else self._choice(at, here, base, width)
         return Strip(segments).adjust_cell_length(width, base)
 
     def _heading(self, row: Row, base: Style) -> list[Segment]:
@@ -166,14 +177,15 @@ class Choices(ScrollView, can_focus=True):
             Segment(f"  {row.hint}" if row.hint else "", base + self._part("hint")),
         ]
 
-    def _choice(self, row: Row, here: bool, base: Style, width: int) -> list[Segment]:
+    def _choice(self, at: int, here: bool, base: Style, width: int) -> list[Segment]:
+        row = self.rows[at]
         hint = base if here else base + self._part("hint")
         if row.id is None:
             return [Segment(elide(f"     {row.title}", width), hint)]
         box = "" if row.checked is None else ("[x] " if row.checked else "[ ] ")
         mark = f"{row.mark} " if row.mark else ""
         front = cell_len(f" {POINTER} {mark}{box}")
-        room = self.title_width() if row.hint else width - front
+        room = min(self._titles[at], max(24, width * 3 // 5)) if row.hint else width - front
         title = set_cell_size(elide(row.title, room), room)
         rest = width - front - room - 3
         return [

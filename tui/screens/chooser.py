@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
@@ -14,9 +13,10 @@ from textual.screen import Screen
 from textual.widgets import Input
 
 from straggler.engine.safetext import safe
+from straggler.tui.beside import beside
 from straggler.tui.messages import Notice
 from straggler.tui.screens.choices import Choices, Row
-from straggler.tui.screens.look import KeyLine, TitleLine
+from straggler.tui.screens.look import KeyLine, TitleLine, TypedLine
 from straggler.tui.screens.offers import Offers, Source
 
 TYPED = "type"
@@ -34,8 +34,6 @@ class ChooserScreen(Screen[Choice]):
     """Owns the list of what can be opened. It fills in as each source has been read, in threads, after the first paint."""
 
     DEFAULT_CSS = """
-    ChooserScreen #line { dock: bottom; height: 1; border: none; padding: 0 1; background: $panel; margin: 0 0 1 0; }
-    ChooserScreen #line:focus { border: none; background-tint: $foreground 0%; }
     ChooserScreen Choices { padding: 1 1 0 1; }
     """
     AUTO_FOCUS = "Choices"
@@ -43,11 +41,14 @@ class ChooserScreen(Screen[Choice]):
         Binding("space", "tick", "tick"),
         Binding("slash", "line('filter')", "filter"),
         Binding("h", "line('hosts')", "type hosts"),
+        *(Binding(str(at), f"group({at - 1})", "go to that group", show=False) for at in range(1, 10)),
         Binding("escape", "back", "clear filter and ticks"),
     ]
 
-    def __init__(self, sources: Sequence[Source]) -> None:
+    def __init__(self, sources: Sequence[Source], trouble: str = "", typed: str = "") -> None:
+        """`trouble`: why what was chosen before could not be opened; `typed`: the hosts it was, to be mended."""
         super().__init__()
+        self.trouble, self.typed_before = trouble, typed
         self.sources = tuple(sources)
         self.offers: dict[str, Offers] = {}
         self.ticked: set[str] = set()
@@ -57,7 +58,7 @@ class ChooserScreen(Screen[Choice]):
     def compose(self) -> ComposeResult:
         yield TitleLine("What do you want to look at?")
         yield Choices()
-        yield Input(id="line")
+        yield TypedLine()
         yield KeyLine(
             ("Enter", "open"),
             ("Space", "tick"),
@@ -70,13 +71,17 @@ class ChooserScreen(Screen[Choice]):
     def on_mount(self) -> None:
         self.query_one("#line").display = False
         self.draw()
+        if self.trouble:
+            self.show_notice(Notice(self.trouble, bad=True))
+        if self.typed_before:
+            self.action_line("hosts")
         for source in self.sources:
             self.run_worker(self._load(source), group="offers")
 
     async def _load(self, source: Source) -> None:
         """One source that fails says so in its own line; the others are not touched by it."""
         try:
-            self.offers[source.kind] = await asyncio.to_thread(source.load)
+            self.offers[source.kind] = await beside(source.load)
         except Exception as error:  # noqa: BLE001 - what cannot be listed must not keep the rest from being opened
             self.offers[source.kind] = Offers(note=f"could not be listed ({type(error).__name__}: {error})")
         self.draw()
@@ -91,8 +96,8 @@ class ChooserScreen(Screen[Choice]):
 
     def _rows(self) -> list[Row]:
         rows: list[Row] = []
-        for source in self.sources:
-            rows.append(Row(source.title, source.hint, heading=True))
+        for number, source in enumerate(self.sources, 1):
+            rows.append(Row(source.title, source.hint, mark=str(number), heading=True))
             if source.kind == "hosts":
                 rows.append(Row("type them", "user@node[001-016]:22, or @FILE", id=TYPED))
             offers = self.offers.get(source.kind)
@@ -126,6 +131,9 @@ class ChooserScreen(Screen[Choice]):
         )
         self.dismiss(Choice(kind, tuple(self._value(one)[1] for one in several) or (value,)))
 
+    def action_group(self, at: int) -> None:
+        self.query_one(Choices).land_below(at)
+
     def action_tick(self) -> None:
         row = self.query_one(Choices).current
         if row is None or row.checked is None or row.id is None:
@@ -145,11 +153,14 @@ class ChooserScreen(Screen[Choice]):
             if what == "hosts"
             else "filter by any word · Enter keeps it · Esc clears it"
         )
-        box.value = self.wanted if what == "filter" else ""
+        with box.prevent(Input.Changed):
+            box.value = self.wanted if what == "filter" else self.typed_before
+        box.cursor_position = len(box.value)
         box.focus()
 
     @on(Input.Changed, "#line")
     def typed(self, message: Input.Changed) -> None:
+        self.query_one(TitleLine).unsay()
         if self.line_is == "filter":
             self.wanted = message.value
             self.draw()
@@ -175,6 +186,7 @@ class ChooserScreen(Screen[Choice]):
             self.say("q leaves")
 
     def _close_line(self) -> None:
+        self.query_one(TitleLine).unsay()
         self.query_one("#line").display = False
         self.query_one(Choices).focus()
 

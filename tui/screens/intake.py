@@ -20,7 +20,7 @@ from straggler.engine.triage import symptom_of_error
 from straggler.engine.window import DEFAULT_SINCE, window
 from straggler.tui.messages import Notice
 from straggler.tui.screens.choices import Choices, Row
-from straggler.tui.screens.look import KeyLine, TitleLine, hanging
+from straggler.tui.screens.look import KeyLine, TitleLine, TypedLine, hanging
 
 SINCES = ("30m", DEFAULT_SINCE, "6h", "1d", "3d")
 
@@ -40,12 +40,10 @@ class IntakeScreen(Screen[Intake | None]):
     """Owns the first question. A pasted error moves the cursor to the symptom it speaks of."""
 
     DEFAULT_CSS = """
-    IntakeScreen #lead { height: auto; padding: 1 2; color: $text-muted; }
+    IntakeScreen #lead { height: auto; padding: 1 2; color: $quiet; }
     IntakeScreen Choices { padding: 0 1; }
-    IntakeScreen #why { height: auto; padding: 0 2; margin: 1 0 0 0; color: $text-muted; }
+    IntakeScreen #why { height: auto; padding: 0 2; margin: 1 0 0 0; color: $quiet; }
     IntakeScreen #settings { height: 1; padding: 0 2; background: $panel; dock: bottom; margin: 0 0 1 0; }
-    IntakeScreen #line { dock: bottom; height: 1; border: none; padding: 0 1; background: $panel; margin: 0 0 1 0; }
-    IntakeScreen #line:focus { border: none; background-tint: $foreground 0%; }
     """
     AUTO_FOCUS = "Choices"
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -83,7 +81,7 @@ class IntakeScreen(Screen[Intake | None]):
         yield Choices()
         yield Static(id="why", markup=False)
         yield Static(id="settings", markup=False)
-        yield Input(id="line")
+        yield TypedLine()
         yield KeyLine(
             ("Enter", "start"),
             ("e", "paste error"),
@@ -216,7 +214,12 @@ class IntakeScreen(Screen[Intake | None]):
         }
         box.placeholder = hints[what]
         box.value = self.error_text if what == "error" else self.since
+        box.cursor_position = len(box.value)
         box.focus()
+
+    @on(Input.Changed, "#line")
+    def typing(self) -> None:
+        self.query_one(TitleLine).unsay()
 
     @on(Input.Submitted, "#line")
     def submitted(self, message: Input.Submitted) -> None:
@@ -248,6 +251,7 @@ class IntakeScreen(Screen[Intake | None]):
 
     def action_back(self) -> None:
         if self.query_one("#line").display:
+            self.query_one(TitleLine).unsay()
             self._close_line()
         else:
             self.dismiss(None)
