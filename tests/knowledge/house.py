@@ -15,7 +15,8 @@ from straggler.engine.compat import tomllib
 from straggler.engine.coverage import SECTIONS
 from straggler.engine.knowledge import Knowledge
 from straggler.engine.model import Status
-from straggler.engine.rules import RULES, Rule, peers
+from straggler.engine.rules import RULES, peers
+from straggler.engine.rules.base import Rule
 from straggler.engine.sections import Sections
 
 HERE = Path(__file__).parent
@@ -67,4 +68,4 @@ def _sources(folder: Any, where: str) -> Iterator[tuple[str, str]]:
 
 
 def _data(name: str) -> dict[str, Any]:
-    return tomllib.loads((HERE / name).read_text(encoding="utf-8"))
+    return dict(tomllib.loads((HERE / name).read_text(encoding="utf-8")))

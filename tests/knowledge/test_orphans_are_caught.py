@@ -30,13 +30,16 @@ def entry(table: str, key: Any, **changes: Any) -> House:
     entries: Mapping[Any, Any] = getattr(house().known, table)
     old = entries.get(key) or next(iter(entries.values()))
     changed = {**entries, key: msgspec.structs.replace(old, **changes)}
-    return replace(house(), known=replace(house().known, **{table: changed}))
+    return _with(table, changed)
 
 
 def lacking(table: str, key: Any) -> House:
-    return replace(
-        house(), known=replace(house().known, **{table: without(getattr(house().known, table), key)})
-    )
+    return _with(table, without(getattr(house().known, table), key))
+
+
+def _with(table: str, entries: Mapping[Any, Any]) -> House:
+    changes: dict[str, Any] = {table: entries}
+    return replace(house(), known=replace(house().known, **changes))
 
 
 def section(ref: str = SECTION, **changes: Any) -> House:
