@@ -108,8 +108,12 @@ def judge(
             if all(one.id in have for one in rule.reads):
                 for verdict in _ask(rule, view):
                     folded[verdict.id, verdict.level, verdict.title].append((node, verdict, rule))
-    findings = [_finding(key, group, facts, known) for key, group in folded.items()]
-    findings += peer_findings(nodes, facts.facts, known)
+    findings = []
+    for key, group in folded.items():
+        breathe()
+        findings.append(_finding(key, group, facts, known))
+    findings += peer_findings(nodes, facts.facts, known, breathe)
+    breathe()
     return _report(nodes, findings, facts, rules)
 
 

@@ -71,7 +71,7 @@ def items(board: Board, opened: Collection[str], width: int) -> Iterator[Item]:
     yield from (finding_item(one, width) for one in faults)
     yield from (finding_item(one, width) for one in loud if is_undecided(one))
     if board.uncovered:
-        yield heading("not covered: nothing is known of these, which is not the same as fine")
+        yield heading("not covered: unknown is not fine")
         yield from gap_items(board.uncovered, opened)
     quiet = [one for one in board.findings if key_of(one) in board.acknowledged]
     good = [

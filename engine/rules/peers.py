@@ -6,7 +6,7 @@ A fleet rule: it looks over the nodes of one group, so it makes findings itself 
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from straggler.engine.collectors import COLLECTORS, identity
@@ -34,15 +34,18 @@ class _Odd:
 
 
 def peer_findings(
-    nodes: Sequence[Node], facts: dict[str, dict[str, object]], known: Knowledge
+    nodes: Sequence[Node],
+    facts: dict[str, dict[str, object]],
+    known: Knowledge,
+    breathe: Callable[[], None] = lambda: None,
 ) -> list[Finding]:
-    """Findings over every group of nodes; `facts` is node -> collector -> facts or Unread."""
+    """Findings over every group of nodes; `facts` is node -> collector -> facts or Unread. `breathe`: see judge()."""
     groups: dict[str, list[Node]] = defaultdict(list)
     for node in nodes:
         if any(not isinstance(one, Unread) for one in facts.get(node.id, {}).values()):
             groups[node.group].append(node)
     kinds = [kind for group in groups.values() for kind in _by_type(group, facts)]
-    found = [one for kind in kinds for one in _group(kind, facts, known)]
+    found = [one for kind in kinds for one in _group(kind, facts, known, breathe)]
     return found + list(_doubles(nodes, facts, known))
 
 
@@ -59,12 +62,15 @@ def _type(node: Node, facts: dict[str, dict[str, object]]) -> str:
     return node.instance_type or (read.instance_type if isinstance(read, identity.Identity) else None) or ""
 
 
-def _group(nodes: list[Node], facts: dict[str, dict[str, object]], known: Knowledge) -> Iterator[Finding]:
+def _group(
+    nodes: list[Node], facts: dict[str, dict[str, object]], known: Knowledge, breathe: Callable[[], None]
+) -> Iterator[Finding]:
     names = [node.id for node in nodes]
     values = _values(names, facts)
     odd: dict[tuple[str, ...], list[_Odd]] = defaultdict(list)
     split: list[_Odd] = []
     for (collector, name), by_node in values.items():
+        breathe()
         counts = Counter(by_node.values())
         if len(counts) < 2:
             continue

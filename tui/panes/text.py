@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from itertools import takewhile
 from typing import ClassVar
 
 from rich.cells import cell_len
@@ -20,7 +21,7 @@ from straggler.tui.panes.lines import Piece
 Paragraph = Sequence[Piece]
 
 
-HANG = 18
+HANG = 26
 """The widest label that what follows it is indented to; below a longer one, lines start at the margin."""
 
 
@@ -30,7 +31,8 @@ def flow(paragraph: Paragraph, width: int) -> list[list[Piece]]:
     lead: list[Piece] = []
     if pieces and pieces[0][0] in (f"{POINTER} ", "  ", "│ "):
         lead = [pieces.pop(0)]
-    label = len(pieces[0][0]) if len(pieces) > 1 and pieces[0][0].endswith(" ") else 0
+    labels = takewhile(lambda text: text.endswith(" "), (text for text, _ in pieces[:-1]))
+    label = sum(cell_len(text) for text in labels)
     hang = label if label <= min(HANG, width // 3) else 0
     room = max(10, width - sum(cell_len(text) for text, _ in lead))
     lines: list[list[Piece]] = [[]]
