@@ -193,6 +193,14 @@ def _sections(lines: Sequence[str]) -> list[tuple[list[str], int]] | None:
     return found if held is None and len(found) == 2 else None
 
 
+def _cells(line: str) -> list[str]:
+    """The cells of one CSV line; none where csv does not take it (a NUL, on Python 3.10)."""
+    try:
+        return [cell.strip() for cell in next(csv.reader([line], skipinitialspace=True), [])]
+    except csv.Error:
+        return []
+
+
 def _table(lines: Sequence[str], code: int) -> tuple[list[dict[str, str]], Mapping[str, str], str]:
     """Rows by column name, GPUs without a handle with the reason, and what was said that is neither."""
     head: list[str] = []
@@ -201,7 +209,7 @@ def _table(lines: Sequence[str], code: int) -> tuple[list[dict[str, str]], Mappi
         if lost := _HANDLE.search(line):
             handles[pci.device(lost[1]) or lost[1]] = lost[2].strip() or UNKNOWN
             continue
-        cells = [cell.strip() for cell in next(csv.reader([line], skipinitialspace=True), [])]
+        cells = _cells(line)
         if not head and len(cells) > 1 and all(re.fullmatch(r"[a-z_.]+(?: \[.*\])?", cell) for cell in cells):
             head = [cell.split(" ")[0] for cell in cells]
         elif head and len(cells) == len(head) and any(cells):
