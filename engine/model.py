@@ -187,6 +187,8 @@ class Finding:
     node_values: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     """The same by node: a GPU's address on one node is another GPU, or none, on the next."""
     commands: tuple[SuggestedCommand, ...] = ()
+    left_out: tuple[str, ...] = ()
+    """Suggested commands that could not be offered, each with its reason."""
     unread: Status | None = None
     """Set where the finding says only that a reading is missing: why it is."""
     theirs: bool = False

@@ -97,7 +97,8 @@ class Sections:
         if not one.level.is_fault:
             return replace(one, theirs=self.get(one.reference).theirs)
         made = self.render(one, nodes, known)
-        return replace(one, commands=made.commands, theirs=made.theirs)
+        left_out = tuple(f"{other.what}: {other.why}" for other in made.left_out)
+        return replace(one, commands=made.commands, left_out=left_out, theirs=made.theirs)
 
 
 def slug(heading: str) -> str:

@@ -80,6 +80,7 @@ def finding(one: Finding) -> dict[str, Any]:
         "reference": one.reference,
         "theirs": one.theirs,
         "route": one.route,
+        "not_offered": [safe(text) for text in one.left_out],
         "suggested_commands": [
             {
                 "command": command.command,

@@ -70,6 +70,12 @@ def _fault(one: Finding) -> Iterator[str]:
         yield from _command(
             command.command, command.preconditions, command.blast_radius, command.undo, command.note
         )
+    yield from _not_offered(one.left_out)
+
+
+def _not_offered(left_out: Iterable[str]) -> Iterator[str]:
+    for one in left_out:
+        yield from _wrapped("  Not offered: ", safe(one))
 
 
 def _command(command: str, preconditions: str, blast_radius: str, undo: str, note: str) -> Iterator[str]:
