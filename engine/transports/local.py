@@ -72,8 +72,9 @@ async def _end(child: asyncio.subprocess.Process) -> None:
     """The script ends by itself or on TERM and leaves nothing; one that cannot is killed with its whole group."""
     if child.returncode is not None:
         return
+    # Not child.terminate(): Popen's own signal polls first and may take the exit status away from asyncio.
     with contextlib.suppress(ProcessLookupError):
-        child.terminate()
+        os.kill(child.pid, signal.SIGTERM)
     try:
         async with timeout(GRACE):
             await child.wait()
