@@ -20,6 +20,8 @@ class TooSmallScreen(ModalScreen[None]):
     TooSmallScreen Static { width: auto; max-width: 100%; height: auto; text-align: center; }
     """
 
+    leaving = False
+
     def compose(self) -> ComposeResult:
         yield Static(self.words(), markup=False)
 
@@ -34,5 +36,6 @@ class TooSmallScreen(ModalScreen[None]):
     def on_resize(self) -> None:
         if too_small(self.app.size):
             self.query_one(Static).update(self.words())
-        elif self.is_current:
+        elif self.is_current and not self.leaving:
+            self.leaving = True
             self.dismiss()
