@@ -151,6 +151,10 @@ def _values(name: str, kind: str, finding: Finding, subjects: Sequence[Node]) ->
     if kind not in KINDS:
         raise UnfitError(f"no kind of value is called {kind}")
     if name == "nodes":
+        # Each by itself: a name like `w-1,w-2` or `w-[1-9]` would name other nodes once it is in a set.
+        for node in subjects:
+            if not KINDS["node"].fullmatch(node.id):
+                raise UnfitError("a node's name does not look like one")
         found = [fold(node.id for node in subjects)]
     elif name == "node":
         found = [node.id for node in subjects]

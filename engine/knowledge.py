@@ -152,7 +152,17 @@ class Knowledge:
 
 def load(config: Path | None = None) -> Knowledge:
     """The shipped knowledge, and on top of it what the user's `config` directory holds. Raises KnowledgeError."""
-    return _shipped() if config is None or not config.is_dir() else _with_theirs(_shipped(), config)
+    return _with_theirs(_shipped(), config) if config is not None and files_in(config) else _shipped()
+
+
+def files_in(directory: Path) -> list[Path]:
+    """What a directory of the user's holds, sorted; nothing where there is none. Raises KnowledgeError if it cannot be listed."""
+    try:
+        return sorted(directory.iterdir())
+    except FileNotFoundError:
+        return []
+    except OSError as error:
+        raise KnowledgeError(f"{directory}: {error.strerror}; make it readable or move it away") from error
 
 
 @cache

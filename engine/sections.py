@@ -14,7 +14,7 @@ from pathlib import Path
 
 import msgspec
 
-from straggler.engine import commands
+from straggler.engine import commands, knowledge
 from straggler.engine.commands import LeftOut, Template
 from straggler.engine.compat import tomllib
 from straggler.engine.errors import KnowledgeError
@@ -57,9 +57,8 @@ class Sections:
     def load(cls, config: Path | None = None) -> Sections:
         """Ours, and on top of them the user's `remedies/*.md`. Raises KnowledgeError with file and line."""
         found = dict(_shipped())
-        own = config / "remedies" if config else None
-        if own is not None and own.is_dir():
-            for path in sorted(own.glob("*.md")):
+        for path in knowledge.files_in(config / "remedies") if config else ():
+            if path.suffix == ".md":
                 found.update({one.ref: replace(one, theirs=True) for one in _theirs(path)})
         return cls(found)
 

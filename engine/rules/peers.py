@@ -76,11 +76,12 @@ def _group(
             continue
         one = _odd(collector, name, counts, by_node, names)
         if counts[one.common] * 2 > len(by_node) and len(by_node) >= known.number("peers.least"):
-            odd[tuple(node for _, others in one.others for node in others)].append(one)
+            who = {node for _, others in one.others for node in others}
+            odd[tuple(node for node in names if node in who)].append(one)
         else:
             split.append(one)
-    for who, fields in odd.items():
-        yield _differs(who, fields, len(names), known)
+    for subjects, fields in odd.items():
+        yield _differs(subjects, fields, len(names), known)
     for one in split:
         yield _split(one, known)
     if not odd and not split:
@@ -188,26 +189,25 @@ def _doubles(
     nodes: Sequence[Node], facts: dict[str, dict[str, object]], known: Knowledge
 ) -> Iterator[Finding]:
     """Names that turn out to be one machine (one boot id), and machines that share a host name."""
-    boots: dict[str, list[str]] = defaultdict(list)
+    boots: dict[tuple[str, str], list[str]] = defaultdict(list)
     hosts: dict[str, dict[str, str]] = defaultdict(dict)
     for node in nodes:
         read = facts.get(node.id, {}).get(identity.COLLECTOR.id)
-        if isinstance(read, identity.Identity):
-            key = f"{read.boot_id} {read.hostname}"
-            if read.boot_id:
-                boots[key].append(node.id)
-            hosts[read.hostname].setdefault(key, node.id)
-    for key, names in boots.items():
+        # Without a boot id it is not known whether two names are one machine or two: neither is claimed.
+        if isinstance(read, identity.Identity) and read.boot_id and read.hostname:
+            boots[read.boot_id, read.hostname].append(node.id)
+            hosts[read.hostname].setdefault(read.boot_id, node.id)
+    for (boot, host), names in boots.items():
         if len(names) > 1:
             evidence = tuple(
-                Evidence(f"{name}: identity", f"boot id and host name {key}") for name in names[:2]
+                Evidence(f"{name}: identity", f"boot id {boot}, host name {host}") for name in names[:2]
             )
             yield _finding(
                 "peers.same-machine",
                 Level.WARN,
-                "two names lead to one machine",
+                f"{len(names)} names lead to one machine",
                 tuple(names),
-                ((fold(names), key.split(" ")[1]),),
+                ((fold(names), host),),
                 evidence,
                 0.95,
                 known,
@@ -219,7 +219,7 @@ def _doubles(
             yield _finding(
                 "peers.same-hostname",
                 Level.WARN,
-                "two machines have one host name",
+                f"{len(names)} machines have one host name",
                 tuple(names),
                 ((fold(names), host),),
                 evidence,

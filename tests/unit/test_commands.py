@@ -125,6 +125,13 @@ def test_a_hostile_node_name_is_never_put_into_a_command() -> None:
     assert not lines
 
 
+@pytest.mark.parametrize("name", ["w-001,w-009", "w-[001-009]", "w-1 w-2", "$(id)", "w-1\n"])
+def test_a_node_whose_name_would_mean_others_is_never_put_into_a_set(name: str) -> None:
+    lines, [left] = offered(template("scontrol", "nodename={nodes:nodeset}"), [*workers(2), Node(name)])
+    assert not lines
+    assert left.why == "a node's name does not look like one"
+
+
 @pytest.mark.parametrize(
     "node",
     [

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -123,3 +126,35 @@ def test_an_unreadable_file_says_so(tmp_path: Path) -> None:
     (tmp_path / "xid.toml").mkdir()
     with pytest.raises(KnowledgeError, match="make it readable or move it away"):
         knowledge.load(tmp_path)
+
+
+@contextmanager
+def closed(directory: Path) -> Iterator[None]:
+    """The directory is nobody's to read; the superuser, whom no mode keeps out, becomes somebody else for the time."""
+    directory.mkdir(exist_ok=True)
+    mode, user = directory.stat().st_mode, os.geteuid()
+    directory.chmod(0)
+    try:
+        if user == 0:
+            os.seteuid(65534)
+        yield
+    finally:
+        os.seteuid(user)
+        directory.chmod(mode)
+
+
+def test_a_config_directory_that_cannot_be_read_is_not_taken_for_none(tmp_path: Path) -> None:
+    said = "make it readable or move it away"
+    with closed(tmp_path / "config"), pytest.raises(KnowledgeError, match=said):
+        knowledge.load(tmp_path / "config")
+
+
+def test_remedies_that_cannot_be_read_are_not_taken_for_none(tmp_path: Path) -> None:
+    with closed(tmp_path / "remedies"), pytest.raises(KnowledgeError, match="remedies"):
+        Sections.load(tmp_path)
+
+
+def test_a_file_where_the_config_directory_should_be_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "config").write_text("")
+    with pytest.raises(KnowledgeError, match="Not a directory"):
+        knowledge.load(tmp_path / "config")
