@@ -34,7 +34,15 @@ class Collector(Generic[F]):
         """Parse hostile text: a parser that trips is a bug of ours, and still never a PASS or a crash."""
         try:
             return self.parse(text)
-        except (ValueError, KeyError, IndexError, TypeError, AttributeError, RecursionError, OverflowError) as error:
+        except (
+            ValueError,
+            KeyError,
+            IndexError,
+            TypeError,
+            AttributeError,
+            RecursionError,
+            OverflowError,
+        ) as error:
             return Unread(Status.GARBLED, f"the reply could not be understood ({type(error).__name__})")
 
 

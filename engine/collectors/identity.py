@@ -63,7 +63,9 @@ def parse(text: str) -> Identity | Unread:
     if not lines or lines[-1] != "end":
         return garbled("the reply does not reach its end")
     said = dict(line.split(" ", 1) for line in lines[:-1] if " " in line)
-    if len(lines) != len(said) + 1 or not {"hostname", "kernel", "uptime", "clock"} <= said.keys() <= set(_KEYS):
+    if len(lines) != len(said) + 1 or not {"hostname", "kernel", "uptime", "clock"} <= said.keys() <= set(
+        _KEYS
+    ):
         return garbled("the reply is not the list of identity fields")
     kind = said.get("instance_type", "-")
     return Identity(

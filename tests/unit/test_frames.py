@@ -109,7 +109,9 @@ def test_banners_around_frames_change_no_frame(
     assert read(before + between.join(parts) + after) == read(b"".join(parts))
 
 
-@given(bodies, noise.filter(lambda banner: bool(banner.strip(b"\r"))))  # a lone CR is what a PTY adds, and is undone
+@given(
+    bodies, noise.filter(lambda banner: bool(banner.strip(b"\r")))
+)  # a lone CR is what a PTY adds, and is undone
 def test_a_banner_inside_a_reply_is_never_fine(body: bytes, banner: bytes) -> None:
     frame = encode(NONCE, 0, body, b"", 0)
     at = frame.index(b"\n", 1) + 1
