@@ -386,6 +386,16 @@ def _verdicts(tree: ast.Module) -> Iterator[ast.Call]:
             yield one
 
 
+def _shown(verdict: ast.Call) -> Iterator[str]:
+    """Title and detail as they stand in the code; what a rule puts together has its words in pieces."""
+    for part in verdict.args[2:]:
+        yield from (
+            one.value
+            for one in ast.walk(part)
+            if isinstance(one, ast.Constant) and isinstance(one.value, str)
+        )
+
+
 def _text(node: ast.expr) -> str | None:
     return node.value if isinstance(node, ast.Constant) and isinstance(node.value, str) else None
 
@@ -440,6 +450,9 @@ def _prose(house: House) -> Iterator[tuple[str, str]]:
         yield f"Xid {number}", f"{xid.meaning}\n{xid.note}"
     for key, term in house.known.glossary.items():
         yield f"glossary {key}", term.means
+    for file, tree in house.code.items():
+        if file.startswith("engine/rules/"):
+            yield file, "\n".join(word for call in _verdicts(tree) for word in _shown(call))
 
 
 def _kind_prose(kind: FindingKind) -> str:

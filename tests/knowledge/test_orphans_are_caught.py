@@ -138,6 +138,9 @@ BROKEN: Mapping[str, tuple[orphans.Check, Callable[[], House], str]] = {
         orphans.words_not_explained, lambda: entry("findings", "cpu.governor", why="QXZs."), "QXZ (finding cpu.governor)"),
     "an acronym in the tree nobody explains": (
         orphans.words_not_explained, lambda: entry("symptoms", "gpu-errors", title="QXZ"), "QXZ (symptom gpu-errors)"),
+    "an acronym in a verdict nobody explains": (
+        orphans.words_not_explained, lambda: code("Verdict('cpu.governor', Level.WARN, f'QXZ is {x}')"),
+        f"QXZ ({RULES_FILE})"),
     "a plain word that is not needed": (
         orphans.plain_words_nobody_needs, lambda: replace(house(), plain={**house().plain, "QXZ": "x"}), "QXZ"),
     "a term explained twice": (
