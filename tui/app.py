@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import os
 import signal
 import sys
 from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, ClassVar
@@ -43,6 +44,13 @@ def _jump() -> type[Provider]:
     from straggler.tui.jump import Jump
 
     return Jump
+
+
+LEAVE_SECONDS = 3.0
+"""How long leaving waits for sessions on nodes to end."""
+
+COLLECT = (20_000, 20, 200)
+"""Garbage collections of everything are made rare: with a thousand nodes' facts in memory each stops all for 0.1 s."""
 
 
 class StragglerApp(App[None]):
@@ -175,6 +183,7 @@ class StragglerApp(App[None]):
     def _heed_signals(self) -> None:
         """A closed terminal and a polite kill end like `q`: nothing on screen is lost."""
         sys.setswitchinterval(SWITCH_SECONDS)
+        gc.set_threshold(*COLLECT)
         loop = asyncio.get_running_loop()
         loop.add_signal_handler(signal.SIGHUP, self._terminal_gone)
         loop.add_signal_handler(signal.SIGTERM, self._leave)
@@ -201,8 +210,15 @@ class StragglerApp(App[None]):
         live, self.live = self.live, None
         if live is None:
             return
+        from straggler.tui.live import READING
+
+        reading = [one for one in self.workers if one.group == READING]
         for screen in self.screen_stack:
             self.workers.cancel_node(screen)
+        # Only when the last node was told to stop is everything said that the journal must hold.
+        with suppress(asyncio.TimeoutError):
+            ends = asyncio.gather(*(one.wait() for one in reading), return_exceptions=True)
+            await asyncio.wait_for(ends, LEAVE_SECONDS)
         await live.end()
         self.parting = live.parting(self.start.state_dir)
 

@@ -11,6 +11,7 @@ import contextlib
 import shlex
 import threading
 import time
+from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -31,6 +32,9 @@ if TYPE_CHECKING:
     from straggler.engine.targets.replay import Replay
 
 T = TypeVar("T")
+
+READING = "reading"
+"""The worker group of everything that talks to nodes: stopping means cancelling this group."""
 
 JUDGE_EVERY = 0.25
 """Seconds between two judgings at least; where one takes longer, twice its own time, so that the loop keeps the larger share."""
@@ -82,6 +86,7 @@ class Live:
         self._touched: set[str] = set(self._cards)
         self._since: dict[str, float] = {}
         self._done: set[str] = set()
+        self._answered_by: dict[str, set[str]] = defaultdict(set)
         self._news = asyncio.Event()
         self._hurry = asyncio.Event()
         self._asked = 0
@@ -105,6 +110,7 @@ class Live:
             self.note_news()
         elif isinstance(event, Observation):
             self.revision += 1
+            self._answered_by[event.collector].add(event.node)
         self._touched.add(event.node)
         self.changed = True
 
@@ -269,6 +275,11 @@ class Live:
         return await asyncio.get_running_loop().run_in_executor(self._pool, work)
 
     # What is shown.
+
+    @property
+    def answered(self) -> dict[str, int]:
+        """How many nodes have answered each collector."""
+        return {name: len(nodes) for name, nodes in self._answered_by.items()}
 
     @property
     def running(self) -> bool:

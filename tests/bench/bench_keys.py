@@ -104,7 +104,7 @@ def measure(nodes: int, presses: int, rest: float) -> tuple[list[float], float, 
         finally:
             # A closed terminal is how sessions end in practice; the program ends by itself then.
             os.close(terminal)
-            if not _ended(pid, 8):
+            if not _ended(pid, 20):
                 os.kill(pid, signal.SIGKILL)
                 os.waitpid(pid, 0)
                 print("the program did not end with its terminal", file=sys.stderr)

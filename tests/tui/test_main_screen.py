@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from straggler.engine.diagnosis import NodeState
-from straggler.engine.model import Level, Node
+from straggler.engine.model import Level, Node, Status
 from straggler.engine.simcluster import SAYS, Reply
 from straggler.engine.targets.demo import demo_target
 from straggler.engine.targets.replay import Replay, replay_session
@@ -273,6 +273,8 @@ async def test_leaving_in_the_middle_keeps_what_came(tmp_path: Path) -> None:
     read = {one.node for one in session.events if getattr(one, "text", "")}
     assert read == {"worker-001", "worker-002"}
     assert session.ended
+    said = {one.node for one in session.events if getattr(one, "status", None) is Status.CANCELLED}
+    assert said == {"worker-003"}
 
 
 async def test_two_judgings_never_run_at_once_and_the_last_word_is_judged(tmp_path: Path) -> None:

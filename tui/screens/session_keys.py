@@ -13,6 +13,7 @@ from straggler.engine.model import Finding, Level, Node
 from straggler.engine.nodesets import fold
 from straggler.engine.safetext import safe
 from straggler.tui.items import key_of, nodes
+from straggler.tui.live import READING
 from straggler.tui.panes.findings import FindingsPane
 from straggler.tui.panes.nodes import NodesPane
 from straggler.tui.panes.output import OutputPane
@@ -25,9 +26,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from straggler.engine.acknowledge import Acks
-
-READING = "reading"
-"""The worker group of everything that talks to nodes: stopping means cancelling this group."""
 
 RECORDING = "this is a recording: nothing can be read again; open the live target for that"
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
-
 from textual.screen import Screen
 
 from straggler.engine.model import Finding, Observation
@@ -142,17 +140,10 @@ class Views(Screen[None]):
 
     # Guided and symptom.
 
-    def answered(self) -> dict[str, int]:
-        """How many nodes have answered each collector."""
-        many: Counter[str] = Counter()
-        for seen in self.live.diagnosis.seen.values():
-            many.update(seen.keys())
-        return many
-
     def draw_symptom(self) -> None:
         if self.query_one("#symptom-side").display:
             one = self.live.diagnosis
-            page = guidance.symptom_page(self.live, one.known.symptoms[one.plan.symptom], self.answered())
+            page = guidance.symptom_page(self.live, one.known.symptoms[one.plan.symptom], self.live.answered)
             self.query_one("#symptom", TextPane).show(page)
 
     def draw_guided(self) -> None:
@@ -162,7 +153,7 @@ class Views(Screen[None]):
         one = live.diagnosis
         found = guidance.causes(live.report)
         if live.running and not found:
-            pane.show(guidance.gathering_page(live, one.known.symptoms[one.plan.symptom], self.answered()))
+            pane.show(guidance.gathering_page(live, one.known.symptoms[one.plan.symptom], self.live.answered))
         elif found and live.report is not None:
             at = next((at for at, finding in enumerate(found) if key_of(finding) == self.page), 0)
             self.page = key_of(found[at])
