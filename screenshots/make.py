@@ -189,7 +189,9 @@ def steady(svg: str, name: str) -> str:
     """Textual names the parts of a picture after a checksum of everything; a picture's own name differs less between runs."""
     start = svg.find("terminal-")
     mark = svg[start : svg.find("-", start + len("terminal-"))] if start >= 0 else ""
-    return svg.replace(mark, f"terminal-{name}") if mark else svg
+    svg = svg.replace(mark, f"terminal-{name}") if mark else svg
+    # Without it, some viewers swallow the blank a piece of text begins with.
+    return svg.replace("<svg ", '<svg xml:space="preserve" ', 1)
 
 
 def draw_png(svg: Path, folder: Path) -> None:
