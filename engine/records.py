@@ -106,7 +106,7 @@ def _scalar(value: Any) -> Any:
     if isinstance(value, Enum):
         return value.value
     if isinstance(value, str):
-        return redact(value if value.isascii() else value.encode("utf-8", "backslashreplace").decode())
+        return str(redact(value if value.isascii() else value.encode("utf-8", "backslashreplace").decode()))
     return value
 
 

@@ -10,9 +10,13 @@ def say(node: SimNode) -> Reply:
     cpus = node.cpus
     # Eight kinds of CPU, repeated: drawing each of 192 anew made the demo the slowest thing on the screen.
     kinds = [_cpu(draw.randrange(10**6, 10**7), draw.randrange(60, 140)) for _ in range(8)]
-    first = [(f"cpu{at}", kinds[at % 8][0]) for at in range(cpus)]
-    second = [(f"cpu{at}", kinds[at % 8][1]) for at in range(cpus)]
-    lines = ["first", *_table(first), "second", *_table(second), "end"]
+    lines = [
+        "first",
+        *_table([kind[0] for kind in kinds], cpus),
+        "second",
+        *_table([kind[1] for kind in kinds], cpus),
+        "end",
+    ]
     return Reply("\n".join(lines) + "\n")
 
 
@@ -23,6 +27,12 @@ def _cpu(base: int, busy: int) -> tuple[list[int], list[int]]:
     return before, after
 
 
-def _table(rows: list[tuple[str, list[int]]]) -> list[str]:
-    total = [sum(column) for column in zip(*(numbers for _, numbers in rows), strict=True)]
-    return [f"{name} {' '.join(map(str, numbers))}" for name, numbers in [("cpu ", total), *rows]]
+def _table(kinds: list[list[int]], cpus: int) -> list[str]:
+    """/proc/stat of `cpus` CPUs of these kinds in turn, the sum of all of them first."""
+    many = [len(range(at, cpus, len(kinds))) for at in range(len(kinds))]
+    total = [
+        sum(count * number for count, number in zip(many, column, strict=True))
+        for column in zip(*kinds, strict=True)
+    ]
+    words = [" ".join(map(str, numbers)) for numbers in kinds]
+    return [f"cpu  {' '.join(map(str, total))}", *(f"cpu{at} {words[at % len(kinds)]}" for at in range(cpus))]
