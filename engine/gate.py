@@ -11,9 +11,12 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
+from typing import TYPE_CHECKING
 
-from straggler.engine.collectors.base import AnyCollector
 from straggler.engine.errors import FatalError
+
+if TYPE_CHECKING:
+    from straggler.engine.collectors.base import AnyCollector
 
 OPEN = "\0"
 """Stands in a word for a part only the node knows (`$d/vendor` is OPEN + '/vendor'): no real word can contain it."""

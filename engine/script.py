@@ -10,9 +10,12 @@ import secrets
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
+from typing import TYPE_CHECKING
 
-from straggler.engine.collectors.base import AnyCollector
 from straggler.engine.gate import admit
+
+if TYPE_CHECKING:
+    from straggler.engine.collectors.base import AnyCollector
 
 CAP = 256 * 1024
 """Bytes of one snippet's stdout that are kept; what is longer is cut on the node and said to be cut."""

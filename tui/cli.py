@@ -11,7 +11,6 @@ import difflib
 import os
 import sys
 from collections.abc import Sequence
-from importlib.metadata import version
 from typing import NoReturn
 
 from straggler.engine.errors import StragglerError, UsageError
@@ -52,6 +51,16 @@ class OneLineParser(argparse.ArgumentParser):
         self.exit(EXIT_USAGE, f"{self.prog}: {message}; see {self.prog} --help\n")
 
 
+class Version(argparse.Action):
+    """Reading the version costs 25 ms: it is done for whoever asks."""
+
+    def __call__(self, parser: argparse.ArgumentParser, *_: object) -> NoReturn:
+        from importlib.metadata import version
+
+        print(f"straggler {version('straggler')}")
+        parser.exit()
+
+
 def build_parser() -> argparse.ArgumentParser:
     parser = OneLineParser(
         prog="straggler",
@@ -60,7 +69,7 @@ def build_parser() -> argparse.ArgumentParser:
         formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=False,
     )
-    parser.add_argument("--version", action="version", version=f"straggler {version('straggler')}")
+    parser.add_argument("--version", action=Version, nargs=0, help="show the version and exit")
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", parser_class=OneLineParser)
     for one in COMMANDS:
         sub = commands.add_parser(one.name, help=one.help, description=one.help, allow_abbrev=False)

@@ -9,9 +9,10 @@ from __future__ import annotations
 import random
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-from straggler.engine import knowledge
-from straggler.engine.knowledge import Instance
+if TYPE_CHECKING:
+    from straggler.engine.knowledge import Instance
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +33,9 @@ class SimNode:
     @property
     def has(self) -> Instance:
         """What its type has when it is whole. KeyError: the instance table does not know the type."""
+        # Not before it is asked: the demo is on the screen before any knowledge is loaded.
+        from straggler.engine import knowledge
+
         return knowledge.load().instances[self.instance_type]
 
     @property

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from straggler.engine.model import Node
-from straggler.engine.transports.base import Transport
+
+if TYPE_CHECKING:
+    from straggler.engine.transports.base import Transport
 
 
 @dataclass(frozen=True)

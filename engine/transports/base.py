@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from straggler.engine.model import Node
-from straggler.engine.script import Script
+
+if TYPE_CHECKING:
+    from straggler.engine.script import Script
 
 
 class Transport(Protocol):

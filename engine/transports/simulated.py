@@ -5,12 +5,15 @@ from __future__ import annotations
 import asyncio
 import re
 from collections.abc import AsyncIterator, Mapping
+from typing import TYPE_CHECKING
 
 from straggler.engine.errors import TransportError
 from straggler.engine.frames import encode, encode_done, encode_hello
 from straggler.engine.model import Node, Status
-from straggler.engine.script import Script
 from straggler.engine.simcluster import SAYS, SimNode
+
+if TYPE_CHECKING:
+    from straggler.engine.script import Script
 
 _ASKED = re.compile(rb"^: straggler-collector ([a-z0-9-]+)$", re.MULTILINE)
 
