@@ -75,6 +75,7 @@ class StragglerApp(App[None]):
         self.live: Live | None = None
         self.parting = ""
         self._still = ExitStack()
+        self._room = asyncio.Event()
         self._files = ThreadPoolExecutor(1, thread_name_prefix="files")
         for one in THEMES:
             self.register_theme(one)
@@ -95,7 +96,6 @@ class StragglerApp(App[None]):
         yield bar
 
     def on_mount(self) -> None:
-        self.screen_change_signal.subscribe(self, lambda _: self.call_next(self._fit))
         if not self.is_headless:
             self._heed_signals()
         self.call_after_refresh(self.run_worker, self._open, group="open")
@@ -104,6 +104,7 @@ class StragglerApp(App[None]):
         """After the first paint: ask what the command line left open, then show the session."""
         from straggler.engine.errors import StragglerError
 
+        await self._room.wait()
         try:
             await self._ask_and_open()
         except StragglerError as error:
@@ -153,13 +154,15 @@ class StragglerApp(App[None]):
         await self.push_screen(HelpScreen(keys, known.glossary, text))
 
     def on_resize(self, event: events.Resize) -> None:
-        self._fit()
+        self.call_next(self._fit)
 
     def _fit(self) -> None:
         """Whatever screen is up: on too small a terminal only that is said."""
         from straggler.tui.screens.too_small import TooSmallScreen, too_small
 
-        if too_small(self.size) and not isinstance(self.screen, TooSmallScreen):
+        if not too_small(self.size):
+            self._room.set()
+        elif not isinstance(self.screen, TooSmallScreen):
             self.push_screen(TooSmallScreen())
 
     async def open_session(self, target: Target, symptom: str | None, replay: Replay | None = None) -> None:

@@ -26,4 +26,5 @@ class Asking(StragglerApp):
         self.answers: list[Any] = []
 
     async def _open(self) -> None:
+        await self._room.wait()
         await self.push_screen(self.asked, self.answers.append)

@@ -32,7 +32,6 @@ async def test_too_small_comes_and_goes_with_the_size_and_reading_goes_on(tmp_pa
 async def test_a_session_that_starts_too_small_says_so_and_then_asks(tmp_path: Path) -> None:
     app = app_for("efa-down", tmp_path, symptom=None)
     async with app.run_test(size=(50, 12)) as pilot:
-        await until(pilot, lambda: any(isinstance(one, IntakeScreen) for one in app.screen_stack))
         await until(pilot, lambda: isinstance(app.screen, TooSmallScreen))
         await pilot.resize_terminal(80, 24)
         await until(pilot, lambda: isinstance(app.screen, IntakeScreen))

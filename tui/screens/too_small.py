@@ -29,10 +29,6 @@ class TooSmallScreen(ModalScreen[None]):
         size = self.app.size
         return f"{size.width}×{size.height} is too small\nmake it {LEAST.width}×{LEAST.height} or larger\n(80×24 is fine)\nreading goes on"
 
-    def on_screen_resume(self) -> None:
-        """Whatever lay over it is gone; there may be room meanwhile."""
-        self.on_resize()
-
     def on_resize(self) -> None:
         if too_small(self.app.size):
             self.query_one(Static).update(self.words())
