@@ -6,14 +6,19 @@ missing() { echo "$1 is not installed" >&2; exit 120; }
 denied() { echo "$1" >&2; exit 121; }
 absent() { echo "$1" >&2; exit 122; }
 priv() { if [ "$S_SUDO" = 1 ] && [ "$S_UID" != 0 ]; then sudo -n "$@"; else "$@"; fi; }
-# `beside LABEL CMD...` runs CMD on its own, its output in the scratch: one that hangs in the kernel holds up nothing else.
-# `besides SECONDS` waits for them all and prints `said LABEL | LINE` for what they said and `ended LABEL` for each that ended.
+# `beside LABEL CMD...` runs CMD on its own: one that hangs in the kernel holds up nothing else. Its output goes to the scratch;
+# without one a reader of its own stands between, which can always be killed, so that nothing that hangs holds our output.
+# `besides SECONDS` waits for them all, prints `said LABEL | LINE` for what they said and `ended LABEL` for each that ended, and
+# kills what did not. (The `:` keeps dash from taking the reader's id for that of the whole.)
 beside() {
   s_n=$((${s_n:-0} + 1))
   eval "s_label_$s_n=\$1"
   shift
-  if [ -z "$s_d" ]; then s_now_said=$("$@" 2>&1 </dev/null); eval "s_beside_$s_n=-"; s_tell "$s_n" "$s_now_said"; return; fi
-  "$@" >"$s_d/$S_JOB$s_n" 2>&1 </dev/null &
+  if [ -n "$s_d" ]; then
+    "$@" >"$s_d/$S_JOB$s_n" 2>&1 </dev/null &
+  else
+    { "$@" 2>&1 </dev/null | { s_read=$(head -c 4096) && s_tell "$s_n" "$s_read"; }; :; } &
+  fi
   eval "s_beside_$s_n=$!"
 }
 s_tell() {
@@ -32,16 +37,17 @@ besides() {
       s_state=Z
       { read -r s_rest s_rest s_state s_rest <"/proc/$s_p/stat"; } 2>/dev/null
       if [ "$s_state" = Z ]; then
-        s_tell "$s_k" "$(head -c 4096 <"$s_d/$S_JOB$s_k")"
+        if [ -n "$s_d" ]; then s_tell "$s_k" "$(head -c 4096 <"$s_d/$S_JOB$s_k")"; fi
         eval "s_beside_$s_k=-"
       else
-        s_open=$s_open$s_k
+        s_open="$s_open $s_p"
       fi
     done
-    if [ "$s_naps" -ge "$(($1 * 10))" ]; then return; fi
+    if [ "$s_naps" -ge "$(($1 * 10))" ]; then break; fi
     if [ -n "$s_open" ]; then sleep 0.1 2>/dev/null || { sleep 1; s_naps=$((s_naps + 9)); }; fi
     s_naps=$((s_naps + 1))
   done
+  for s_p in $s_open; do kill -KILL $(s_kin "$s_p") "$s_p"; done 2>/dev/null
 }
 
 # Seconds since boot into s_t, without starting a process where /proc is there.

@@ -89,6 +89,7 @@ def parse(text: str) -> Filesystems | Unread:
     sizes: dict[str, Size] = {}
     troubles: dict[str, str] = {}
     answered: set[str] = set()
+    rows: set[str] = set()
     for line in lines[at + 1 : upto]:
         if line.startswith("ended "):
             answered.add(_unescape(line.removeprefix("ended ")))
@@ -97,10 +98,13 @@ def parse(text: str) -> Filesystems | Unread:
             numbers = _numbers(said)
             if numbers is None:
                 troubles.update({} if said.startswith("Filesystem ") else {path: said})
-            elif numbers[3] is not None:
+                continue
+            rows.add(path)
+            if numbers[3] is not None:
                 sizes[path] = Size(numbers[0] or 0, numbers[1] or 0, numbers[3], said)
         else:
             return garbled("a line is neither a size nor an answer")
+    troubles.update({path: "df ended without a size" for path in answered - rows - troubles.keys()})
     wanted = [one.path for one in mounts if ASKED.fullmatch(one.kind) and not one.path.startswith(SKIPPED)]
     silent = tuple(path for path in dict.fromkeys(wanted) if path not in answered)
     said = lines[upto + 1] if upto + 2 < len(lines) else "nothing"

@@ -18,6 +18,7 @@ for c in cpu[0-9]*; do
   if [ -e "$f" ]; then read -r g <"$f" || g='?'; fi
   echo "$c $g"
 done
+echo end
 """
 
 
@@ -30,10 +31,12 @@ class Governors:
 
 def parse(text: str) -> Governors | Unread:
     """All lines are ours and whole, or the reply is unread: a banner, half a line or silence is no shorter list."""
-    lines = [LINE.fullmatch(line) for line in text.splitlines()]
-    if None in lines or not lines or not text.endswith("\n"):
+    *said, end = text.splitlines() or [""]
+    lines = [LINE.fullmatch(line) for line in said]
+    by_cpu = {line[1]: line[2] for line in lines if line}
+    if end != "end" or not said or len(by_cpu) != len(said):
         return garbled("the reply is not a whole list of CPUs")
-    return Governors({line[1]: line[2] for line in lines if line})
+    return Governors(by_cpu)
 
 
 def fields(facts: Governors) -> Mapping[str, str | None]:

@@ -27,10 +27,10 @@ done
 if [ -d /sys/bus/pci/devices ]; then echo "pci_gpus $n"; echo "pci_neuron $m"; else echo "pci_gpus -"; echo "pci_neuron -"; fi
 t= z=
 if have curl; then
-  k=$(curl -s -m 2 -X PUT -H 'X-aws-ec2-metadata-token-ttl-seconds: 60' http://169.254.169.254/latest/api/token 2>/dev/null)
+  k=$(curl -s -f -m 2 -X PUT -H 'X-aws-ec2-metadata-token-ttl-seconds: 60' http://169.254.169.254/latest/api/token 2>/dev/null)
   case $k in '' | *[!A-Za-z0-9+/=_-]*) ;; *)
-    t=$(curl -s -m 2 -H "X-aws-ec2-metadata-token: $k" http://169.254.169.254/latest/meta-data/instance-type 2>/dev/null)
-    z=$(curl -s -m 2 -H "X-aws-ec2-metadata-token: $k" http://169.254.169.254/latest/meta-data/placement/availability-zone 2>/dev/null)
+    t=$(curl -s -f -m 2 -H "X-aws-ec2-metadata-token: $k" http://169.254.169.254/latest/meta-data/instance-type 2>/dev/null)
+    z=$(curl -s -f -m 2 -H "X-aws-ec2-metadata-token: $k" http://169.254.169.254/latest/meta-data/placement/availability-zone 2>/dev/null)
   ;; esac
 fi
 if [ -z "$t" ] && [ -r /sys/class/dmi/id/product_name ]; then read -r t </sys/class/dmi/id/product_name; fi

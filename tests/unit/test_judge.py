@@ -34,7 +34,7 @@ def report(
 
 
 def test_nodes_with_one_cause_are_one_finding_with_their_names_folded() -> None:
-    seen = [said(f"w-{at:03}", "cpu0 powersave\n") for at in range(1, 5)]
+    seen = [said(f"w-{at:03}", "cpu0 powersave\nend\n") for at in range(1, 5)]
     [finding] = report(*seen).findings
     assert finding.level is Level.WARN
     assert finding.subjects == ("w-001", "w-002", "w-003", "w-004")
@@ -46,7 +46,7 @@ def test_a_collector_that_could_not_be_read_is_unknown_with_its_reason_never_a_p
         if status in (Status.OK, Status.NOT_APPLICABLE):
             continue
         result = report(
-            said("w-1", "cpu0 performance\n", status, "because"), said("w-1", "x", collector="identity")
+            said("w-1", "cpu0 performance\nend\n", status, "because"), said("w-1", "x", collector="identity")
         )
         [finding] = result.findings
         assert finding.level is Level.UNKNOWN
@@ -69,19 +69,19 @@ def test_a_node_that_is_wholly_silent_is_one_finding_not_one_per_rule() -> None:
 
 
 def test_a_node_that_has_not_answered_yet_is_not_judged_and_not_fine() -> None:
-    result = report(said("w-1", "cpu0 performance\n"), nodes=("w-1", "w-2"))
+    result = report(said("w-1", "cpu0 performance\nend\n"), nodes=("w-1", "w-2"))
     assert result.levels == {"w-1": Level.PASS, "w-2": Level.UNKNOWN}
     assert all("w-2" not in one.subjects for one in result.findings)
     assert result.coverage == 50.0
 
 
 def test_a_second_reading_replaces_the_first() -> None:
-    [finding] = report(said("w-1", "cpu0 powersave\n"), said("w-1", "cpu0 performance\n")).findings
+    [finding] = report(said("w-1", "cpu0 powersave\nend\n"), said("w-1", "cpu0 performance\nend\n")).findings
     assert finding.level is Level.PASS
 
 
 def test_worst_findings_come_first() -> None:
-    result = report(said("w-1", "cpu0 performance\n"), said("w-2", "cpu0 powersave\n"), said("w-3", "?"))
+    result = report(said("w-1", "cpu0 performance\nend\n"), said("w-2", "cpu0 powersave\nend\n"), said("w-3", "?"))
     assert [one.level for one in result.findings] == [Level.WARN, Level.UNKNOWN, Level.PASS]
 
 
@@ -114,7 +114,7 @@ def test_values_are_kept_by_node_and_shared_only_where_all_agree() -> None:
 
     rule = replace(governor_rule.RULE, judge=judged)
     [finding] = report(
-        said("w-1", "cpu0 powersave\n"), said("w-2", "cpu0 powersave\n"), rules=(rule,)
+        said("w-1", "cpu0 powersave\nend\n"), said("w-2", "cpu0 powersave\nend\n"), rules=(rule,)
     ).findings
     assert finding.values == {"wanted": "performance"}
     assert [finding.node_values[name]["pci"] for name in ("w-1", "w-2")] == ["w-1", "w-2"]

@@ -25,7 +25,7 @@ META = {
 
 def observation(number: int) -> Observation:
     return Observation(
-        "governor", f"n{number}", Vantage.HOST_ROOT, Status.OK, text="cpu0 performance\n", exit_code=0
+        "governor", f"n{number}", Vantage.HOST_ROOT, Status.OK, text="cpu0 performance\nend\n", exit_code=0
     )
 
 

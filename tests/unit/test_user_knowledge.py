@@ -56,7 +56,7 @@ def test_a_limit_of_theirs_is_what_the_rules_judge_by(tmp_path: Path) -> None:
     known = knowledge.load(limit(tmp_path, "cpu.governor", '"schedutil"', "governor"))
     facts = Facts()
     facts.add(
-        Observation(governor.COLLECTOR.id, "w-1", Vantage.HOST_ROOT, Status.OK, text="cpu0 performance\n")
+        Observation(governor.COLLECTOR.id, "w-1", Vantage.HOST_ROOT, Status.OK, text="cpu0 performance\nend\n")
     )
     [found] = judge([Node("w-1")], facts, [governor_rule.RULE], known, Window(0.0, 1.0)).findings
     assert (found.level, found.title) == (Level.WARN, "the CPU governor is not schedutil")
