@@ -16,7 +16,6 @@ from textual.widgets import Input, Static
 from straggler.engine.errors import UsageError
 from straggler.engine.knowledge import Knowledge
 from straggler.engine.safetext import safe
-from straggler.engine.triage import symptom_of_error
 from straggler.engine.window import DEFAULT_SINCE, window
 from straggler.tui.messages import Notice
 from straggler.tui.screens.choices import Choices, Row
@@ -240,6 +239,9 @@ class IntakeScreen(Screen[Intake | None]):
         self.error_text = text
         if not text:
             return
+        # Comes with every rule and collector: not before there is an error to place.
+        from straggler.engine.triage import symptom_of_error
+
         found = symptom_of_error(text, self.known)
         if found is not None and self.query_one(Choices).land(found):
             self.show_notice(
