@@ -8,13 +8,12 @@ from __future__ import annotations
 
 import argparse
 import difflib
-import os
 import sys
 from collections.abc import Sequence
 from typing import NoReturn
 
 from straggler.engine.errors import StragglerError, UsageError
-from straggler.tui.commands import check, replay, sessions, ui
+from straggler.tui.commands import check, output, replay, sessions, ui
 from straggler.tui.commands.base import Command
 
 COMMANDS: tuple[Command, ...] = (
@@ -48,7 +47,8 @@ class OneLineParser(argparse.ArgumentParser):
     """argparse, but an error is one line that says what to do."""
 
     def error(self, message: str) -> NoReturn:
-        self.exit(EXIT_USAGE, f"{self.prog}: {message}; see {self.prog} --help\n")
+        output.note(f"{message}; see {self.prog} --help")
+        self.exit(EXIT_USAGE)
 
 
 class Version(argparse.Action):
@@ -80,6 +80,7 @@ def build_parser() -> argparse.ArgumentParser:
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command. Without a command's name in front, the arguments are the terminal UI's."""
+    output.settle_streams()
     words = list(sys.argv[1:] if argv is None else argv)
     parser = build_parser()
     try:
@@ -93,7 +94,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         return _say("interrupted; what had come is saved: straggler sessions", EXIT_INTERRUPTED)
     except BrokenPipeError:
         # The reader of our output has gone; there is nobody left to tell.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        output.drop_stdout()
         return EXIT_OK
 
 
@@ -109,9 +110,7 @@ def _with_command(words: list[str]) -> list[str]:
 
 
 def _say(message: str, status: int) -> int:
-    from straggler.engine.safetext import safe
-
-    print(f"straggler: {safe(message)}", file=sys.stderr)
+    output.note(message)
     return status
 
 

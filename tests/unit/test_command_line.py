@@ -134,3 +134,58 @@ def test_a_reader_that_stops_early_is_no_error(tmp_path: Path) -> None:
 def test_version_and_help_say_what_it_is(tmp_path: Path) -> None:
     assert straggler("--version", state=tmp_path).stdout.startswith("straggler ")
     assert "--hosts" in straggler("check", "--help", state=tmp_path).stdout
+
+
+@pytest.mark.parametrize(
+    ("redirect", "status", "said"),
+    [
+        (">&-", 0, ""),
+        ("<&- >&- 2>&-", 0, ""),
+        (">/dev/full", 1, "could not be written to stdout: No space left on device"),
+        ("--format json >/dev/full", 1, "could not be written to stdout"),
+        ("--fail-on P1 >&-", 3, ""),
+        ("--fail-on P1 | true; exit ${PIPESTATUS[0]}", 3, ""),
+        ("--since never 2>&-", 2, ""),
+        ("--since never 2>/dev/full", 2, ""),
+        ("--format xml 2>/dev/full", 2, ""),
+    ],
+)
+def test_a_stream_that_is_closed_full_or_gone_leaves_the_exit_status_true(
+    redirect: str, status: int, said: str, tmp_path: Path
+) -> None:
+    done = subprocess.run(
+        [
+            "bash",
+            "-c",
+            f'"$0" -m straggler.tui check --demo efa-down --demo-nodes 2 --state-dir "$1" {redirect}',
+            sys.executable,
+            str(tmp_path),
+        ],
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    assert done.returncode == status, done.stderr
+    assert done.stdout == ""
+    assert said in done.stderr
+    assert len(done.stderr.splitlines()) == (1 if said else 0), done.stderr
+
+
+def test_a_terminal_that_speaks_ascii_gets_the_report_in_ascii(tmp_path: Path) -> None:
+    import os
+
+    command = [sys.executable, "-m", "straggler.tui", "check", "--demo", "--state-dir", str(tmp_path)]
+    env = {**os.environ, "PYTHONIOENCODING": "ascii"}
+    done = subprocess.run(command, capture_output=True, env=env, timeout=60)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.isascii()
+    assert b"\\x" not in done.stdout
+
+
+@pytest.mark.parametrize(
+    "args", [["check", "--demo", "--state-dir", "/proc/a\nb\x1b[31m"], ["check", "--demo", "--\x1b[31mx"]]
+)
+def test_an_escape_sequence_among_the_arguments_does_not_come_back(args: list[str], tmp_path: Path) -> None:
+    done = straggler(*args, state=tmp_path)
+    assert "\x1b" not in done.stdout + done.stderr
+    assert len(done.stderr.splitlines()) == 1

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import argparse
 import asyncio
-import sys
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from straggler.engine.errors import FatalError, UsageError
-from straggler.tui.commands import options
+from straggler.tui.commands import options, output
 
 if TYPE_CHECKING:
     from straggler.engine.diagnosis import Diagnosis
@@ -73,7 +72,7 @@ async def _gather(diagnosis: Diagnosis, state: Path | None) -> None:
             await diagnosis.close()
     if diagnosis.saved is not None and diagnosis.saved.why:
         lead = "" if diagnosis.saved.saved else "this session is NOT SAVED: "
-        print(f"straggler: {lead}{diagnosis.saved.why}", file=sys.stderr)
+        output.note(f"{lead}{diagnosis.saved.why}")
 
 
 def conclude(diagnosis: Diagnosis, args: argparse.Namespace) -> int:
@@ -86,10 +85,9 @@ def conclude(diagnosis: Diagnosis, args: argparse.Namespace) -> int:
         diagnosis.report(), diagnosis.nodes, diagnosis.known
     )
     if args.format == "json":
-        sys.stdout.write(report_json.render(diagnosis, report))
+        output.put(report_json.render(diagnosis, report))
     else:
-        sys.stdout.write(report_text.render(diagnosis, report, ascii_only=args.ascii))
-    sys.stdout.flush()
+        output.put(report_text.render(diagnosis, report, ascii_only=args.ascii or output.only_ascii()))
     if report.nodes_total and not report.nodes_read:
         raise FatalError(_nothing_read(report))
     if args.fail_on and any(

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from straggler.engine.errors import UsageError
+from straggler.tui.commands import output
 
 if TYPE_CHECKING:
     from straggler.engine.targets.base import Target
@@ -81,7 +82,7 @@ def target_of(args: argparse.Namespace, pace: float = 0.0) -> Target | None:
 
         target = hosts_target(args.hosts, ask=ask_passphrase)
         for program in target.starts:
-            print(f"straggler: your ssh config starts a local program: {program}", file=sys.stderr)
+            output.note(f"your ssh config starts a local program: {program}")
         return target
     return None
 

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import argparse
-import sys
 from typing import TYPE_CHECKING
 
-from straggler.tui.commands import check, options
+from straggler.tui.commands import check, options, output
 
 if TYPE_CHECKING:
     from straggler.engine.diagnosis import Diagnosis
@@ -45,7 +44,7 @@ def run(args: argparse.Namespace) -> int:
 
     recovered = replay_session(args.session, args.state_dir)
     if recovered.why:
-        print(f"straggler: {recovered.why}", file=sys.stderr)
+        output.note(recovered.why)
     if args.format is None and ui.full_screen():
         from straggler.tui.start import Start
 

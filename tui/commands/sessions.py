@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 
-from straggler.tui.commands import options
+from straggler.tui.commands import options, output
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
@@ -35,12 +35,17 @@ def run(args: argparse.Namespace) -> int:
             }
             for one in found
         ]
-        print(json.dumps({"schema": 1, "sessions": rows}, indent=1))
+        output.put(json.dumps({"schema": 1, "sessions": rows}, indent=1) + "\n")
         return 0
+    lines = []
     if not found:
-        print(f"no sessions yet in {sessions_dir(args.state_dir)}; straggler --demo makes one")
+        where = safe(str(sessions_dir(args.state_dir)))
+        lines.append(f"no sessions yet in {where}; straggler --demo makes one")
     for one in found:
         counts = f"{one.nodes:>5} nodes {one.observations:>7} readings {one.size / 1e6:>7.1f} MB"
         note = f"  ({safe(one.why)})" if one.why else ""
-        print(f"{safe(one.id):<24} {utc(one.started)}  {one.ended:<7} {counts}  {safe(one.title)}{note}")
+        lines.append(
+            f"{safe(one.id):<24} {utc(one.started)}  {one.ended:<7} {counts}  {safe(one.title)}{note}"
+        )
+    output.put("".join(f"{line}\n" for line in lines))
     return 0
