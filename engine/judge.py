@@ -66,20 +66,27 @@ class Facts:
     def __init__(self) -> None:
         self.seen: dict[str, dict[str, Observation]] = defaultdict(dict)
         self.facts: dict[str, dict[str, object]] = defaultdict(dict)
-
-    def copy(self) -> Facts:
-        """A snapshot to judge in another thread while the event loop goes on taking observations."""
-        twin = Facts()
-        twin.seen.update({name: dict(seen) for name, seen in self.seen.items()})
-        twin.facts.update({name: dict(facts) for name, facts in self.facts.items()})
-        return twin
+        self._asked: tuple[Sequence[Rule], Knowledge, Window] | None = None
+        self._verdicts: dict[str, list[tuple[Verdict, Rule]]] = {}
 
     def add(self, one: Observation) -> object:
         """Take in one observation; a later one of the same collector and node replaces it (a re-run)."""
         facts = facts_of(one)
         self.seen[one.node][one.collector] = one
         self.facts[one.node][one.collector] = facts
+        self._verdicts.pop(one.node, None)
         return facts
+
+    def verdicts(
+        self, node: Node, rules: Sequence[Rule], known: Knowledge, window: Window
+    ) -> list[tuple[Verdict, Rule]]:
+        """What the rules say of one node: asked again only when the node has said something new."""
+        asked = (rules, known, window)
+        if self._asked is None or any(old is not new for old, new in zip(self._asked, asked, strict=True)):
+            self._asked, self._verdicts = asked, {}
+        if node.id not in self._verdicts:
+            self._verdicts[node.id] = _verdicts(node, self, rules, known, window)
+        return self._verdicts[node.id]
 
 
 def judge(
@@ -97,17 +104,8 @@ def judge(
     folded: dict[tuple[str, Level, str], list[tuple[Node, Verdict, Rule]]] = defaultdict(list)
     for node in nodes:
         breathe()
-        have = facts.facts.get(node.id, {})
-        seen = facts.seen.get(node.id, {})
-        view = NodeView(node, have, seen, known, window)
-        # A node that answered nothing is the reachability rule's single finding, not one UNKNOWN per rule.
-        silent = bool(seen) and all(one.status in SILENT for one in seen.values())
-        for rule in rules:
-            if silent and rule.reads:
-                continue
-            if all(one.id in have for one in rule.reads):
-                for verdict in _ask(rule, view):
-                    folded[verdict.id, verdict.level, verdict.title].append((node, verdict, rule))
+        for verdict, rule in facts.verdicts(node, rules, known, window):
+            folded[verdict.id, verdict.level, verdict.title].append((node, verdict, rule))
     findings = []
     for key, group in folded.items():
         breathe()
@@ -115,6 +113,20 @@ def judge(
     findings += peer_findings(nodes, facts.facts, known, breathe)
     breathe()
     return _report(nodes, findings, facts, rules)
+
+
+def _verdicts(
+    node: Node, facts: Facts, rules: Sequence[Rule], known: Knowledge, window: Window
+) -> list[tuple[Verdict, Rule]]:
+    have = facts.facts.get(node.id, {})
+    seen = facts.seen.get(node.id, {})
+    view = NodeView(node, have, seen, known, window)
+    # A node that answered nothing is the reachability rule's single finding, not one UNKNOWN per rule.
+    silent = bool(seen) and all(one.status in SILENT for one in seen.values())
+    asked = (
+        rule for rule in rules if not (silent and rule.reads) and all(one.id in have for one in rule.reads)
+    )
+    return [(verdict, rule) for rule in asked for verdict in _ask(rule, view)]
 
 
 def _ask(rule: Rule, view: NodeView) -> Iterable[Verdict]:
