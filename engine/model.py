@@ -43,7 +43,7 @@ class Priority(str, Enum):
 
 
 class Status(str, Enum):
-    """Why an observation is or is not readable; every value but OK is a reason of promise 2 (see DESIGN.md)."""
+    """Why an observation is or is not readable; every value but OK is a reason nothing may be concluded."""
 
     OK = "ok"
     DENIED = "denied"

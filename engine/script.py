@@ -21,7 +21,7 @@ CAP = 256 * 1024
 """Bytes of one snippet's stdout that are kept; what is longer is cut on the node and said to be cut."""
 
 SSM_LIMIT = 45 * 1024
-"""Raw bytes a composed script may have so that it still fits one SSM parameter after encoding (DESIGN.md §3)."""
+"""Raw bytes a composed script may have so that it still fits one SSM parameter after encoding."""
 
 
 @dataclass(frozen=True, slots=True)
