@@ -20,6 +20,7 @@ from straggler.tui.screens.intake import IntakeScreen
 from straggler.tui.screens.offers import Offer, Offers, Source
 from straggler.tui.screens.prompt import PromptScreen
 from tests.tui.asking_driving import NOW, Asking, until
+from tests.tui.driving import painted
 
 Compare = Callable[..., bool]
 Before = Callable[[Pilot[None]], Awaitable[None]]
@@ -157,4 +158,7 @@ def test_help_over_the_intake(snap_compare: Compare, size: str) -> None:
 
 
 def test_a_terminal_that_is_too_small(snap_compare: Compare) -> None:
-    assert snap_compare(Asking(intake()), terminal_size=(50, 12), run_before=settled)
+    async def said(pilot: Pilot[None]) -> None:
+        await until(pilot, lambda: "too small" in painted(pilot))
+
+    assert snap_compare(Asking(intake()), terminal_size=(50, 12), run_before=said)
