@@ -185,9 +185,10 @@ def list_sessions(state: Path | None = None) -> list[SessionInfo]:
 
 def find_session(name: str | Path, state: Path | None = None) -> Path | None:
     """The journal a session id, a unique start of one, or a path means; None when there is no such session."""
-    path = Path(name)
-    if path.is_file() or (path / JOURNAL).is_file():
-        return path if path.is_file() else path / JOURNAL
+    for path in (Path(name), Path(name) / JOURNAL):
+        # os.path answers False where pathlib raises: a name too long, a folder that may not be entered.
+        if os.path.isfile(path):
+            return path
     alike = [one for one in list_sessions(state) if one.id.startswith(str(name))]
     exact = [one for one in alike if one.id == str(name)] or alike
     return exact[0].path if len(exact) == 1 and str(name) else None

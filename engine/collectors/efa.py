@@ -39,12 +39,13 @@ echo end
 _MODULE = re.compile(r"module (?:efa (\S+)|none|\?)")
 _DEVICE = re.compile(r"device (\S+) (\S+) (\S+)")
 _PORT = re.compile(r"port (\S+) ([0-9]{1,9}) (.+) / (.+)")
-_STATE = re.compile(r"(?:[0-9]+: *)?([A-Za-z_]+)")
+_STATE = re.compile(r"(?:[0-9]+: *)?(NOP|DOWN|INIT|ARMED|ACTIVE|ACTIVE_DEFER)")
+"""The kernel's words (drivers/infiniband/core/sysfs.c): any other is not understood, which accuses nobody."""
 
 
 @dataclass(frozen=True, slots=True)
 class Port:
-    """`state` as the kernel says it (ACTIVE, DOWN, INIT, ARMED); None: it would not say. `line`: as it was read."""
+    """`state` as the kernel says it (ACTIVE, DOWN, INIT, ARMED); None: it would not say, or another word. `line`: as read."""
 
     device: str
     number: int
@@ -90,7 +91,7 @@ def parse(text: str) -> Efa | Unread:
             firmware[found[1]] = None if found[3] in ("-", "?") else found[3]
         elif (found := _PORT.fullmatch(line)) and found[1] in drivers:
             state = _STATE.fullmatch(found[3])
-            ports.append(Port(found[1], int(found[2]), state[1].upper() if state else None, line[5:]))
+            ports.append(Port(found[1], int(found[2]), state[1] if state else None, line[5:]))
         else:
             return garbled("a line is neither a device nor a port of one")
     loaded = module[1]

@@ -60,6 +60,7 @@ _HANDLE = re.compile(
 )
 _REASONS = re.compile(r"clocks_(?:event|throttle)_reasons\.(.*)")
 _NUMBER = re.compile(r"-?[0-9]{1,12}(?:\.[0-9]{1,6})?")
+_COUNT = re.compile(r"[0-9]{1,12}")
 
 LOST, RESET, UNKNOWN = "GPU is lost", "GPU requires reset", "Unknown Error"
 """Words nvidia-smi puts in place of values when the GPU itself is the matter, as printed in brackets or without."""
@@ -122,6 +123,7 @@ class Gpus:
     """`bus` is None where /sys showed none at all. `smi`: whether the tool is there; `handles`: GPUs it could not open.
 
     `trouble`: what nvidia-smi said instead of rows, and `rows_trouble` the same for the remapped rows; empty: nothing.
+    `code`: its exit code when it was asked for the rows.
     """
 
     bus: tuple[PciDevice, ...] | None
@@ -131,6 +133,7 @@ class Gpus:
     trouble: str = ""
     rows: tuple[Remap, ...] = ()
     rows_trouble: str = ""
+    code: int = 0
 
     def on_bus(self, kind: str) -> tuple[PciDevice, ...]:
         return tuple(one for one in self.bus or () if one.kind == kind)
@@ -167,6 +170,7 @@ def parse(text: str) -> Gpus | Unread:
         trouble=trouble,
         rows=tuple(_remap(row) for row in remaps),
         rows_trouble=rows_trouble,
+        code=code,
     )
 
 
@@ -231,8 +235,9 @@ def _word(text: str | None) -> str | None:
 
 
 def _int(text: str | None) -> int | None:
+    """A count; what is below zero or has a fraction is none."""
     value = _word(text)
-    return int(float(value)) if value is not None and _NUMBER.fullmatch(value) else None
+    return int(value) if value is not None and _COUNT.fullmatch(value) else None
 
 
 def _float(text: str | None) -> float | None:
@@ -248,7 +253,7 @@ def _flag(text: str | None) -> bool | None:
     if text in _FLAGS:
         return _FLAGS[text]
     number = _int(text)
-    return None if number is None or number < 0 else number > 0
+    return None if number is None else number > 0
 
 
 def _gpu(row: Mapping[str, str]) -> Gpu:

@@ -19,6 +19,9 @@ from straggler.engine.model import Status, Unread
 KEPT = 260
 """Newest lines of interest per source; with 300 characters a line, three sources stay below the size of one reply."""
 
+START = 300
+"""Seconds after boot within which the first line of a log that is whole was written: the clock may be set meanwhile."""
+
 # `first` is the oldest line of the source, of interest or not: it tells how far back the silence reaches. `ended` closes a source.
 SNIPPET = r"""
 read -r u r </proc/uptime && echo "clock $(date +%s) ${u%%.*}"
@@ -87,8 +90,14 @@ class KernelLog:
 
     @property
     def since(self) -> float:
-        """From when on nothing of interest can have been missed, by the node's clock. At least one source was read."""
-        return min(source.since for source in self.sources if source.since is not None)
+        """From when on nothing of interest can have been missed, by the node's clock. At least one source was read.
+
+        The boot before counts only where this one is known from its start: else what lies between them was not seen.
+        """
+        known = {one.name: one.since for one in self.sources if one.since is not None}
+        before = known.pop("journal -1", None)
+        since = min(known.values())
+        return min(since, before) if before is not None and since <= self.boot + START else since
 
 
 def parse(text: str) -> KernelLog | Unread:

@@ -19,7 +19,7 @@ def judge(view: NodeView) -> Iterable[Verdict]:
         yield from _without(view, facts)
         return
     told = _fallen(view)
-    yield from _dead(facts)
+    yield from _dead(view, facts)
     yield from _lost(facts, told)
     yield from _reset(facts)
     yield from _words(facts)
@@ -49,8 +49,11 @@ def _without(view: NodeView, facts: Gpus) -> Iterator[Verdict]:
         yield Verdict("gpu.none", Level.INFO, "no GPU: this node has no accelerator")
 
 
-def _dead(facts: Gpus) -> Iterator[Verdict]:
-    """GPUs on the bus and no driver that answers. nvidia-smi's own sentence is the evidence."""
+def _dead(view: NodeView, facts: Gpus) -> Iterator[Verdict]:
+    """GPUs on the bus and no driver that answers. nvidia-smi's own sentence is the evidence.
+
+    Only what it says of the driver accuses it: a tool that was killed, refused to this user, or not understood does not.
+    """
     if facts.gpus or facts.handles:
         return
     many = len(facts.on_bus("nvidia"))
@@ -67,6 +70,16 @@ def _dead(facts: Gpus) -> Iterator[Verdict]:
             evidence=(facts.trouble,),
             also=("gpu.driver-dead",),
         )
+    elif not _speaks_of_the_driver(view, facts):
+        detail = f"{many} NVIDIA devices on the PCI bus, nvidia-smi ended with {facts.code}"
+        yield Verdict(
+            "gpu.count",
+            Level.UNKNOWN,
+            "nvidia-smi gave no list of GPUs, and no word about the driver",
+            detail,
+            (facts.trouble,),
+            confidence=1.0,
+        )
     else:
         yield Verdict(
             "gpu.driver-dead",
@@ -76,6 +89,17 @@ def _dead(facts: Gpus) -> Iterator[Verdict]:
             evidence=(facts.trouble,),
             also=("gpu.no-devices",) if "No devices were found" in facts.trouble else (),
         )
+
+
+def _speaks_of_the_driver(view: NodeView, facts: Gpus) -> bool:
+    said = facts.trouble.lower()
+    words, asker, exits = (
+        view.known.word(name).split(",")
+        for name in ("gpu.driver-dead-words", "gpu.asker-words", "gpu.driver-dead-exits")
+    )
+    if any(word in said for word in asker):
+        return False
+    return any(word in said for word in words) or str(facts.code) in exits
 
 
 def _lost(facts: Gpus, told: frozenset[str | None]) -> Iterator[Verdict]:
@@ -170,7 +194,7 @@ def _count(view: NodeView, facts: Gpus, told: frozenset[str | None]) -> Iterator
     elif want is not None:
         title = "every GPU the instance type has answers"
         yield Verdict("gpu.count", Level.PASS, title, f"{seen} of {want.gpus}")
-    elif facts.bus is not None:
+    elif on_bus:
         title = "every GPU on the PCI bus answers"
         yield Verdict("gpu.count", Level.PASS, title, f"{seen} of {on_bus}", confidence=0.8)
     else:

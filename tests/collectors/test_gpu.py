@@ -208,3 +208,9 @@ def test_the_snippet_runs_under_busybox_too(tmp_path: Path) -> None:
     tools = FakeTools(tmp_path)
     tools.tool("nvidia-smi", {ask("clocks_event_reasons", "gpu_recovery_action"): TABLE, REMAPPED: ROWS})
     assert len(read(tools.run(gpu.COLLECTOR, shell="/bin/busybox sh").text).gpus) == 8
+
+
+@pytest.mark.parametrize("word", ["-1", "1.5", "nan", "1e9", "99999999999999999999", "+1", "0x1"])
+def test_what_is_no_count_is_neither_a_fault_nor_a_zero(word: str) -> None:
+    [row] = read(reply(f"pci.bus_id, ecc.errors.uncorrected.volatile.total\n00000000:53:00.0, {word}\n")).gpus
+    assert row.uncorrected is None

@@ -216,3 +216,13 @@ def test_the_simulated_node_prints_what_the_snippet_prints(tmp_path: Path) -> No
     tools.tool("journalctl", {BOOT_0: journal.split("\n", 1)[1], BOOT_1: Said(err=none, code=1)})
     real = tools.run(kernel_log.COLLECTOR).text
     assert real.split("\n")[1:] == simulated.split("\n")[1:]
+
+
+def test_what_lies_between_the_boot_before_and_a_wrapped_ring_buffer_was_not_seen() -> None:
+    """The boot before reaches far back; of this one, only the last minutes are there."""
+    before = "from journal -1\nfirst 1795000000.000000 w kernel: Linux\nended\n"
+    ring = "from dmesg\nfirst [ 9000.000000] eth0: up\nended\n"
+    facts = read(f"clock 1796000000 10000\n{ring}{before}end\n")
+    assert facts.since == facts.boot + 9000
+    whole = read(f"clock 1796000000 10000\n{ring.replace(' 9000', '    0')}{before}end\n")
+    assert whole.since == 1795000000.0

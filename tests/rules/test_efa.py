@@ -194,3 +194,10 @@ def test_a_node_without_devices_is_one_finding_and_not_two() -> None:
 def test_no_text_but_a_whole_listing_passes(rule: Rule, text: str) -> None:
     report = judged(rule, {"efa": text, "libfabric": text})
     assert Level.PASS not in {one.level for one in report.findings}
+
+
+@pytest.mark.parametrize("word", ["Unknown", "nan", "ACTIV", "4: LinkUp"])
+def test_a_port_state_that_is_none_of_the_kernels_words_is_unknown_not_down(word: str) -> None:
+    text = f"module efa 2.10.0\ndevice rdmap79s0 efa -\nport rdmap79s0 1 {word} / 5: LinkUp\nend\n"
+    report = judged(efa_ports.RULE, {"efa": text})
+    assert levels(report) == {("efa.ports", Level.UNKNOWN)}

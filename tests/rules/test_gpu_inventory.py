@@ -145,3 +145,28 @@ def test_no_text_from_a_node_makes_any_gpu_check_pass(text: str) -> None:
         whole = f"bus read\n{DEVICE}asked gpus\n{text}\ncode 0\nasked rows\n{text}\ncode 0\nend\n"
         for one in (text, whole):
             assert all(found.level is not Level.PASS for found in judged(rule, {"gpu": one}).findings)
+
+
+@pytest.mark.parametrize(
+    ("said", "code"),
+    [
+        ("", 137),
+        ("", 1),
+        ("Failed to initialize NVML: Insufficient Permissions", 4),
+        ("sh: nvidia-smi: Permission denied", 126),
+        ('Field "clocks_event_reasons.hw_slowdown" is not a valid field to query.', 2),
+        ("nvidia-smi: error while loading shared libraries: libdl.so.2: cannot open shared object file", 127),
+        ("Index; Bezeichnung; Treiber", 0),
+    ],
+)
+def test_a_tool_that_says_nothing_of_the_driver_accuses_no_driver(said: str, code: int) -> None:
+    table = f"{said}\n" if said else ""
+    text = f"bus read\n{DEVICE}asked gpus\n{table}code {code}\nasked rows\n{table}code {code}\nend\n"
+    report = inventory(text)
+    assert not [one for one in report.findings if one.level is not Level.UNKNOWN]
+    assert f"ended with {code}" in only(report, "gpu.count").details[0][1]
+
+
+def test_gpus_that_no_bus_shows_are_not_counted_as_all_of_it() -> None:
+    text = "".join(line for line in HEALTHY.splitlines(keepends=True) if not line.startswith("pci "))
+    assert only(inventory(text, None), "gpu.count").level is Level.UNKNOWN

@@ -189,3 +189,11 @@ def test_an_escape_sequence_among_the_arguments_does_not_come_back(args: list[st
     done = straggler(*args, state=tmp_path)
     assert "\x1b" not in done.stdout + done.stderr
     assert len(done.stderr.splitlines()) == 1
+
+
+@pytest.mark.parametrize("name", ["a" * 5000, "/", "a\x1b[31m", "../.."])
+def test_what_is_no_session_is_one_line(name: str, tmp_path: Path) -> None:
+    done = straggler("replay", "--format", "text", name, state=tmp_path)
+    assert done.returncode == 2
+    assert len(done.stderr.splitlines()) == 1
+    assert "\x1b" not in done.stderr
