@@ -67,13 +67,13 @@ def chooser(scratch: Path) -> App:
             (
                 Offer(
                     "a",
-                    "2026-11-30T22:41Z  128 hosts by SSH: worker-[001-128]",
-                    "GPU errors · 128 nodes · killed",
+                    "2026-11-30 22:41Z",
+                    "killed · 128 hosts by SSH: worker-[001-128] · gpu-errors",
                 ),
                 Offer(
                     "b",
-                    "2026-11-30T03:12Z  demo efa-down (16 simulated nodes)",
-                    "everything · 16 nodes · clean",
+                    "2026-11-30 03:12Z",
+                    "clean · demo efa-down (16 simulated nodes) · everything",
                 ),
             )
         ),

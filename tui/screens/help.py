@@ -155,7 +155,7 @@ class HelpScreen(ModalScreen[None]):
 
     def draw(self) -> None:
         wanted = self.query_one(Input).value.strip()
-        width = max(20, min(80, self.app.size.width) - 5)
+        width = max(20, min(80, self.app.size.width) - 6)
         self.query_one(VerticalScroll).styles.max_height = max(4, self.app.size.height - 4)
         self.query_one("#live").display = not wanted
         self.query_one("#live", Static).update(Content("\n").join(self._keys(width)))

@@ -122,8 +122,8 @@ def past_sessions(state_dir: Path | None = None) -> Offers:
     shown = tuple(
         Offer(
             str(one.path),
-            f"{utc(one.started)[:16]}Z  {one.title}",
-            f"{one.symptom} · {one.nodes} nodes · {one.ended}",
+            f"{utc(one.started)[:16].replace('T', ' ')}Z",
+            " · ".join(filter(None, (one.ended, one.title, one.symptom))),
         )
         for one in found[:MOST_SESSIONS]
     )
