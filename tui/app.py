@@ -27,6 +27,7 @@ from straggler.tui.messages import AnotherSymptom, Copy, Notice
 from straggler.tui.panes.bars import Bar
 from straggler.tui.start import Start
 from straggler.tui.theme import OWN_VARIABLES, THEMES
+from straggler.tui.typeahead import OneKeyAtATime
 
 if TYPE_CHECKING:
     from textual.command import Provider
@@ -53,7 +54,7 @@ COLLECT = (20_000, 20, 200)
 """Garbage collections of everything are made rare: with a thousand nodes' facts in memory each stops all for 0.1 s."""
 
 
-class StragglerApp(App[None]):
+class StragglerApp(OneKeyAtATime):
     """Holds what the session was started with and the session that runs; screens do the rest.
 
     `parting` is what to print once the terminal is back: which session it was and how to open it again.
