@@ -85,7 +85,7 @@ class Acks:
     ) -> Acks:
         """The acknowledgements with one more, saved; `trouble` says when saving failed (it then holds for this run only)."""
         at = time.time() if now is None else now
-        ack = Ack(fingerprint(finding), finding.id, who or _user(), at, until, redact(note))
+        ack = Ack(fingerprint(finding), finding.id, who or _user(), at, until, str(redact(note)))
         return self._changed({**_live(self._latest(), at), ack.fingerprint: ack})
 
     def withdraw(self, finding: Finding) -> Acks:
