@@ -126,6 +126,38 @@ async def test_the_filter_narrows_and_esc_brings_everything_back() -> None:
         assert not app.answers
 
 
+async def test_enter_opens_what_the_filter_found() -> None:
+    found = (source("hosts", "trn.hosts"), source("local", "login-1"), source("demo", "efa-down", "xid-79"))
+    app = Asking(ChooserScreen(found))
+    async with app.run_test(size=(80, 24)) as pilot:
+        await until(pilot, lambda: loaded(app))
+        await pilot.press("slash", *"xid", "enter")
+        await until(pilot, lambda: "trn.hosts" not in painted(pilot) and "type them" not in painted(pilot))
+        await pilot.press("enter")
+        await until(pilot, lambda: app.answers)
+    assert app.answers == [Choice("demo", ("xid-79",))]
+
+
+async def test_a_digit_goes_to_its_group_also_when_others_are_filtered_out() -> None:
+    found = (source("local", "xid-box"), source("session", "old"), source("demo", "efa-down", "xid-79"))
+    app = Asking(ChooserScreen(found))
+    async with app.run_test(size=(80, 24)) as pilot:
+        await until(pilot, lambda: loaded(app))
+        await pilot.press("slash", *"xid", "enter", "3", "enter")
+        await until(pilot, lambda: app.answers)
+    assert app.answers == [Choice("demo", ("xid-79",))]
+
+
+async def test_a_filter_that_finds_nothing_says_so() -> None:
+    app = Asking(ChooserScreen((source("demo", "efa-down"),)))
+    async with app.run_test(size=(80, 24)) as pilot:
+        await until(pilot, lambda: loaded(app))
+        await pilot.press("slash", *"zebra")
+        await until(pilot, lambda: "nothing here has 'zebra'" in painted(pilot))
+        await pilot.press("escape")
+        await until(pilot, lambda: "efa-down" in painted(pilot))
+
+
 async def test_hostile_names_are_drawn_letter_by_letter() -> None:
     app = Asking(
         ChooserScreen((source("session", HOSTILE, note=HOSTILE), source("ssh", HOSTILE, several=True)))

@@ -101,14 +101,13 @@ class Choices(ScrollView, can_focus=True):
                 return True
         return False
 
-    def land_below(self, heading: int) -> None:
-        """Put the cursor on the first row to choose below the n-th heading (from 0)."""
-        heads = [at for at, row in enumerate(self.rows) if row.heading]
-        if heading < len(heads):
-            below = [at for at in self._places() if at > heads[heading]]
-            if below:
-                self.cursor = below[0]
-                self.scroll_to_region(Region(0, heads[heading], 1, 1), animate=False, top=True)
+    def land_below(self, mark: str) -> None:
+        """Put the cursor on the first row to choose below the heading with this mark, where there is one."""
+        head = next((at for at, row in enumerate(self.rows) if row.heading and row.mark == mark), None)
+        below = [at for at in self._places() if head is not None and at > head]
+        if head is not None and below:
+            self.cursor = below[0]
+            self.scroll_to_region(Region(0, head, 1, 1), animate=False, top=True)
 
     def _places(self) -> list[int]:
         return [at for at, row in enumerate(self.rows) if row.id is not None]

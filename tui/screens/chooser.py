@@ -41,7 +41,7 @@ class ChooserScreen(Screen[Choice]):
         Binding("space", "tick", "tick"),
         Binding("slash", "line('filter')", "filter"),
         Binding("h", "line('hosts')", "type hosts"),
-        *(Binding(str(at), f"group({at - 1})", "go to that group", show=False) for at in range(1, 10)),
+        *(Binding(str(at), f"group({at})", "go to that group", show=False) for at in range(1, 10)),
         Binding("escape", "back", "clear filter and ticks"),
     ]
 
@@ -97,22 +97,26 @@ class ChooserScreen(Screen[Choice]):
     def _rows(self) -> list[Row]:
         rows: list[Row] = []
         for number, source in enumerate(self.sources, 1):
-            rows.append(Row(source.title, source.hint, mark=str(number), heading=True))
-            if source.kind == "hosts":
-                rows.append(Row("type them", "user@node[001-016]:22, or @FILE", id=TYPED))
-            offers = self.offers.get(source.kind)
-            if offers is None:
-                rows.append(Row("looking …"))
-                continue
-            for at, one in enumerate(offers.found):
-                if self.wanted.lower() in f"{one.title} {one.hint}".lower():
-                    key = f"{source.kind}:{at}"
-                    tick = key in self.ticked if source.several else None
-                    rows.append(
-                        Row(safe(one.title, limit=200), safe(one.hint, limit=200), id=key, checked=tick)
-                    )
-            if offers.note:
-                rows.append(Row(safe(offers.note, limit=300)))
+            group = self._group(source)
+            # While a word is looked for, only what has it is in the way of the cursor.
+            if group or not self.wanted:
+                rows += [Row(source.title, source.hint, mark=str(number), heading=True), *group]
+        return rows or [Row(f"nothing here has {safe(self.wanted, limit=60)!r}; Esc shows everything again")]
+
+    def _group(self, source: Source) -> list[Row]:
+        rows: list[Row] = []
+        if source.kind == "hosts" and not self.wanted:
+            rows.append(Row("type them", "user@node[001-016]:22, or @FILE", id=TYPED))
+        offers = self.offers.get(source.kind)
+        if offers is None:
+            return [*rows, Row("looking …")]
+        for at, one in enumerate(offers.found):
+            if self.wanted.lower() in f"{one.title} {one.hint}".lower():
+                key = f"{source.kind}:{at}"
+                tick = key in self.ticked if source.several else None
+                rows.append(Row(safe(one.title, limit=200), safe(one.hint, limit=200), id=key, checked=tick))
+        if offers.note and not self.wanted:
+            rows.append(Row(safe(offers.note, limit=300)))
         return rows
 
     def _value(self, key: str) -> tuple[str, str]:
@@ -132,7 +136,7 @@ class ChooserScreen(Screen[Choice]):
         self.dismiss(Choice(kind, tuple(self._value(one)[1] for one in several) or (value,)))
 
     def action_group(self, at: int) -> None:
-        self.query_one(Choices).land_below(at)
+        self.query_one(Choices).land_below(str(at))
 
     def action_tick(self) -> None:
         row = self.query_one(Choices).current
