@@ -123,7 +123,7 @@ class Gpus:
     """`bus` is None where /sys showed none at all. `smi`: whether the tool is there; `handles`: GPUs it could not open.
 
     `trouble`: what nvidia-smi said instead of rows, and `rows_trouble` the same for the remapped rows; empty: nothing.
-    `code`: its exit code when it was asked for the rows.
+    `code`: its exit code when it was asked for the rows. `torn`: lines among the rows that are no whole row.
     """
 
     bus: tuple[PciDevice, ...] | None
@@ -134,6 +134,7 @@ class Gpus:
     rows: tuple[Remap, ...] = ()
     rows_trouble: str = ""
     code: int = 0
+    torn: int = 0
 
     def on_bus(self, kind: str) -> tuple[PciDevice, ...]:
         return tuple(one for one in self.bus or () if one.kind == kind)
@@ -160,17 +161,18 @@ def parse(text: str) -> Gpus | Unread:
     if sections is None:
         return garbled("nvidia-smi's reply does not reach its end")
     (answer, code), (rows, rows_code) = sections
-    table, handles, trouble = _table(answer, code)
-    remaps, _, rows_trouble = _table(rows, rows_code)
+    table, handles, unread = _table(answer, code)
+    remaps, _, rows_unread = _table(rows, rows_code)
     return Gpus(
         bus,
         smi=True,
         gpus=tuple(_gpu(row) for row in table),
         handles=handles,
-        trouble=trouble,
+        trouble=_shortly(unread),
         rows=tuple(_remap(row) for row in remaps),
-        rows_trouble=rows_trouble,
+        rows_trouble=_shortly(rows_unread),
         code=code,
+        torn=sum("," in line for line in unread),
     )
 
 
@@ -205,7 +207,7 @@ def _cells(line: str) -> list[str]:
         return []
 
 
-def _table(lines: Sequence[str], code: int) -> tuple[list[dict[str, str]], Mapping[str, str], str]:
+def _table(lines: Sequence[str], code: int) -> tuple[list[dict[str, str]], Mapping[str, str], list[str]]:
     """Rows by column name, GPUs without a handle with the reason, and what was said that is neither."""
     head: list[str] = []
     rows, handles, trouble = [], {}, []
@@ -224,7 +226,11 @@ def _table(lines: Sequence[str], code: int) -> tuple[list[dict[str, str]], Mappi
         trouble.append("nvidia-smi printed nothing")
     if code and not trouble and not handles:
         trouble.append(f"nvidia-smi ended with exit code {code}")
-    return rows, handles, " / ".join(trouble[:3])[:400]
+    return rows, handles, trouble
+
+
+def _shortly(trouble: Sequence[str]) -> str:
+    return " / ".join(trouble[:3])[:400]
 
 
 def _word(text: str | None) -> str | None:

@@ -22,14 +22,16 @@ KEPT = 260
 START = 300
 """Seconds after boot within which the first line of a log that is whole was written: the clock may be set meanwhile."""
 
-# `first` is the oldest line of the source, of interest or not: it tells how far back the silence reaches. `ended` closes a source.
+# What sudo only warns of is let go: the program it starts runs all the same. `first` is the oldest line of the source,
+# of interest or not: it tells how far back the silence reaches. `ended` closes a source.
 SNIPPET = r"""
 read -r u r </proc/uptime && echo "clock $(date +%s) ${u%%.*}"
 p='NVRM|NVLink|nvidia|nvswitch|Xid|fallen off|infiniband|[^a-z]efa|rdmap|Out of memory|out of memory|oom-kill|oom_reaper|Killed process'
 p="$p|Lustre|LNet|segfault|hung_task|blocked for more than|soft lockup|hardware error|Hardware Error|AER:"
 p="$p|nvme.*(timeout|abort|reset)|I.O error|EXT4-fs error|XFS .*(error|shut)"
 keep() {
-  sed -nE -e "/$p/p" -e '1s/^/first /p' -e '/^(dmesg|sudo|journalctl): /p' -e '/^failed [0-9]+$/p' | cut -c1-300 | tail -n KEPT
+  sed -E '/^sudo: (unable to resolve host|unable to send audit message|setrlimit\()/d' |
+    sed -nE -e "/$p/p" -e '1s/^/first /p' -e '/^(dmesg|sudo|journalctl): /p' -e '/^failed [0-9]+$/p' | cut -c1-300 | tail -n KEPT
   echo ended
 }
 n=0
@@ -58,6 +60,11 @@ _REFUSED = (
     "Permission denied",
     "insufficient permissions",
     "a password is required",
+    "may not run sudo",
+    "not in the sudoers",
+    "not allowed to execute",
+    "a terminal is required",
+    "must have a tty",
 )
 
 

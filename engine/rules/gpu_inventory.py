@@ -182,6 +182,9 @@ def _count(view: NodeView, facts: Gpus, told: frozenset[str | None]) -> Iterator
     if view.vantage in (Vantage.CONTAINER, Vantage.JOB_STEP):
         title = "GPUs were counted from inside a container or job step"
         yield Verdict("gpu.count", Level.INFO, title, f"{seen} seen")
+    elif accounted < max(want.gpus if want else 0, on_bus) <= accounted + facts.torn:
+        title = "a line of nvidia-smi is no whole row, so the GPUs could not be counted"
+        yield Verdict("gpu.count", Level.UNKNOWN, title, facts.trouble, confidence=1.0)
     elif accounted < max(want.gpus if want else 0, on_bus):
         of = (
             f"the {want.gpus} GPUs of a {view.instance_type}" if want else f"the {on_bus} GPUs on the PCI bus"

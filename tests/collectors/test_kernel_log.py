@@ -226,3 +226,32 @@ def test_what_lies_between_the_boot_before_and_a_wrapped_ring_buffer_was_not_see
     assert facts.since == facts.boot + 9000
     whole = read(f"clock 1796000000 10000\n{ring.replace(' 9000', '    0')}{before}end\n")
     assert whole.since == 1795000000.0
+
+
+WARNED = "sudo: unable to resolve host w-1: Temporary failure in name resolution\n"
+
+
+def test_a_warning_of_sudo_costs_neither_the_log_nor_its_reach(tmp_path: Path) -> None:
+    tools = FakeTools(tmp_path)
+    tools.tool("dmesg", {(): Said(RING, err=WARNED)})
+    facts = read(tools.run(kernel_log.COLLECTOR, hide=["journalctl"]).text)
+    assert [line.text for line in facts.lines] == [XID]
+    assert facts.since == facts.boot
+
+
+@pytest.mark.parametrize(
+    "refusal",
+    [
+        "sudo: a password is required\n",
+        f"{WARNED}sudo: a password is required\n",
+        "Sorry, user op may not run sudo on w-1.\n",
+        "Sorry, user op is not allowed to execute '/usr/bin/dmesg' as root on w-1.\n",
+    ],
+)
+def test_where_sudo_refuses_the_answer_is_that_root_is_needed(refusal: str, tmp_path: Path) -> None:
+    tools = FakeTools(tmp_path)
+    tools.tool("dmesg", {(): Said(err=refusal, code=1)})
+    facts = kernel_log.COLLECTOR.read(tools.run(kernel_log.COLLECTOR, hide=["journalctl"]).text)
+    assert isinstance(facts, Unread)
+    assert facts.status is Status.NEEDS_ROOT
+    assert refusal.splitlines()[-1] in facts.why

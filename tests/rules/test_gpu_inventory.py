@@ -170,3 +170,12 @@ def test_a_tool_that_says_nothing_of_the_driver_accuses_no_driver(said: str, cod
 def test_gpus_that_no_bus_shows_are_not_counted_as_all_of_it() -> None:
     text = "".join(line for line in HEALTHY.splitlines(keepends=True) if not line.startswith("pci "))
     assert only(inventory(text, None), "gpu.count").level is Level.UNKNOWN
+
+
+def test_a_row_that_is_torn_is_no_missing_gpu_and_one_that_is_not_there_is() -> None:
+    lines = HEALTHY.splitlines()
+    at = lines.index("asked gpus") + 3
+    torn = "\n".join([*lines[:at], lines[at][: len(lines[at]) // 2], *lines[at + 1 :]]) + "\n"
+    assert only(inventory(torn), "gpu.count").level is Level.UNKNOWN
+    gone = "\n".join([*lines[:at], *lines[at + 1 :]]) + "\n"
+    assert only(inventory(gone), "gpu.count").level is Level.FAIL
