@@ -107,7 +107,7 @@ NODE_COMMANDS: Mapping[str, Form] = MappingProxyType(
         "nvcc": Form(line=r"--version|-V"),
         # Instance metadata: a token, then reads, from the link-local address and nowhere else.
         "curl": Form(
-            line=r"-s(S|f|fS|Sf)? -m [0-9]+ "
+            line=r"-s(S|f|fS|Sf| -f)? -m [0-9]+ "
             r"(-X PUT -H X-aws-ec2-metadata-token-ttl-seconds: [0-9]+ http://169\.254\.169\.254/latest/api/token"
             r"|-H X-aws-ec2-metadata-token: \0 http://169\.254\.169\.254/latest/(meta-data|dynamic)/[a-z0-9/-]+)",
             why="GET of instance metadata, and PUT for its token, only",
@@ -120,7 +120,7 @@ RUNNER_COMMANDS: Mapping[str, Form] = MappingProxyType(
     {
         "rm": Form(line=r"-rf \0", why="its own scratch directory"),
         "mkdir": Form(line=r"-m 700 \0", why="its own scratch directory"),
-        "kill": Form(line=r"-KILL \0", why="what a snippet started"),
+        "kill": Form(line=r"-KILL \0( \0)?", why="what a snippet started"),
         "sudo": Form(line=r"-n \0", why="what stands behind `priv`, which is checked where it is called"),
     }
 )
