@@ -57,6 +57,10 @@ def facts_of(seen: Observation) -> object:
     """The facts of one observation, or Unread with the reason: the only place where text becomes facts."""
     if seen.status is not Status.OK:
         return Unread(seen.status, seen.why or seen.status.value)
+    if seen.collector not in BY_ID:
+        return Unread(
+            Status.GARBLED, f"this version does not know the collector {seen.collector}, a recording has it"
+        )
     return BY_ID[seen.collector].read(seen.text)
 
 

@@ -33,5 +33,8 @@ def _moment(text: str, now: float, option: str) -> float:
 
 
 def utc(moment: float) -> str:
-    """`2026-11-30T03:12:07Z`."""
-    return datetime.fromtimestamp(moment, timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")
+    """`2026-11-30T03:12:07Z`; `(no date)` for what no calendar has: a journal may say anything."""
+    try:
+        return datetime.fromtimestamp(moment, timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")
+    except (OverflowError, ValueError, OSError):
+        return "(no date)"

@@ -7,7 +7,7 @@ from dataclasses import replace
 from straggler.engine import knowledge
 from straggler.engine.collectors import COLLECTORS, governor
 from straggler.engine.judge import Facts, Report, judge
-from straggler.engine.model import Level, Node, Observation, Status, Vantage, Verdict, Window
+from straggler.engine.model import Level, Node, Observation, Status, Unread, Vantage, Verdict, Window
 from straggler.engine.rules import RULES, Rule, peers
 from straggler.engine.rules import governor as governor_rule
 from straggler.engine.rules.base import NodeView
@@ -81,7 +81,9 @@ def test_a_second_reading_replaces_the_first() -> None:
 
 
 def test_worst_findings_come_first() -> None:
-    result = report(said("w-1", "cpu0 performance\nend\n"), said("w-2", "cpu0 powersave\nend\n"), said("w-3", "?"))
+    result = report(
+        said("w-1", "cpu0 performance\nend\n"), said("w-2", "cpu0 powersave\nend\n"), said("w-3", "?")
+    )
     assert [one.level for one in result.findings] == [Level.WARN, Level.UNKNOWN, Level.PASS]
 
 
@@ -118,3 +120,15 @@ def test_values_are_kept_by_node_and_shared_only_where_all_agree() -> None:
     ).findings
     assert finding.values == {"wanted": "performance"}
     assert [finding.node_values[name]["pci"] for name in ("w-1", "w-2")] == ["w-1", "w-2"]
+
+
+def test_a_reading_of_a_collector_this_version_does_not_know_is_kept_and_not_judged() -> None:
+    """A journal of a newer version: its reading is no crash, and the node that owes one of ours is not fine."""
+    facts = Facts()
+    kept = facts.add(said("w-1", "x\n", collector="of-tomorrow"))
+    assert isinstance(kept, Unread)
+    assert "of-tomorrow" in kept.why
+    judged = report(said("w-1", "x\n", collector="of-tomorrow"))
+    assert judged.findings == ()
+    assert judged.levels["w-1"] is not Level.PASS
+    assert judged.waiting == ("w-1",)

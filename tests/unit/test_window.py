@@ -37,3 +37,8 @@ def test_what_is_no_time_is_refused_with_an_example(text: str) -> None:
 def test_a_window_that_ends_before_it_starts_is_refused() -> None:
     with pytest.raises(UsageError, match="before"):
         window("1h", "2h", NOW)
+
+
+@pytest.mark.parametrize("moment", [1e18, -1e18, 1e300, float("nan"), float("inf")])
+def test_a_moment_no_calendar_has_is_no_exception(moment: float) -> None:
+    assert utc(moment) == "(no date)"
