@@ -8,6 +8,7 @@ A replay or a bundle never supplies any.
 from __future__ import annotations
 
 import datetime
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
@@ -158,11 +159,16 @@ def load(config: Path | None = None) -> Knowledge:
 def files_in(directory: Path) -> list[Path]:
     """What a directory of the user's holds, sorted; nothing where there is none. Raises KnowledgeError if it cannot be listed."""
     try:
-        return sorted(directory.iterdir())
+        found = sorted(directory.iterdir())
     except FileNotFoundError:
         return []
     except OSError as error:
         raise KnowledgeError(f"{directory}: {error.strerror}; make it readable or move it away") from error
+    for path in found:
+        # Reading a pipe would wait for ever, a device might never end.
+        if os.path.exists(path) and not (os.path.isfile(path) or os.path.isdir(path)):
+            raise KnowledgeError(f"{path}: is neither a file nor a directory; move it away")
+    return found
 
 
 @cache

@@ -56,7 +56,9 @@ def test_a_limit_of_theirs_is_what_the_rules_judge_by(tmp_path: Path) -> None:
     known = knowledge.load(limit(tmp_path, "cpu.governor", '"schedutil"', "governor"))
     facts = Facts()
     facts.add(
-        Observation(governor.COLLECTOR.id, "w-1", Vantage.HOST_ROOT, Status.OK, text="cpu0 performance\nend\n")
+        Observation(
+            governor.COLLECTOR.id, "w-1", Vantage.HOST_ROOT, Status.OK, text="cpu0 performance\nend\n"
+        )
     )
     [found] = judge([Node("w-1")], facts, [governor_rule.RULE], known, Window(0.0, 1.0)).findings
     assert (found.level, found.title) == (Level.WARN, "the CPU governor is not schedutil")
@@ -158,3 +160,9 @@ def test_a_file_where_the_config_directory_should_be_is_refused(tmp_path: Path) 
     (tmp_path / "config").write_text("")
     with pytest.raises(KnowledgeError, match="Not a directory"):
         knowledge.load(tmp_path / "config")
+
+
+def test_a_pipe_in_place_of_a_file_is_refused_not_waited_for(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "xid.toml")
+    with pytest.raises(KnowledgeError, match="neither a file nor a directory"):
+        knowledge.load(tmp_path)
