@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, ClassVar
 from textual import events, on
 from textual.app import App, ComposeResult, SystemCommand
 from textual.binding import Binding, BindingType
+from textual.driver import Driver
 from textual.events import Event, Key
 from textual.filter import LineFilter
 from textual.screen import Screen
@@ -26,6 +27,7 @@ from straggler.tui.glyphs import AsciiFilter
 from straggler.tui.messages import AnotherSymptom, Copy, Notice
 from straggler.tui.panes.bars import Bar
 from straggler.tui.start import Start
+from straggler.tui.terminal_driver import HangupDriver
 from straggler.tui.theme import OWN_VARIABLES, THEMES
 from straggler.tui.typeahead import OneKeyAtATime
 
@@ -83,6 +85,9 @@ class StragglerApp(OneKeyAtATime):
         self.theme = start.theme
         if start.low_bandwidth:
             self.animation_level = "none"
+
+    def get_driver_class(self) -> type[Driver]:
+        return HangupDriver
 
     def get_theme_variable_defaults(self) -> dict[str, str]:
         return dict(OWN_VARIABLES)
