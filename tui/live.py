@@ -22,7 +22,7 @@ from straggler.engine import triage
 from straggler.engine.diagnosis import Diagnosis, NodeState
 from straggler.engine.gather import Event, NodeEnded, NodeStarted
 from straggler.engine.judge import Report
-from straggler.engine.model import Finding, Level, Node, Observation
+from straggler.engine.model import Finding, Level, Node, Observation, Status
 from straggler.engine.safetext import safe
 from straggler.tui.items import Recheck
 from straggler.tui.rows import Row, cards, notes, row
@@ -76,7 +76,7 @@ class Live:
         self.changed = False
         self.revision = 0
         self.rechecks: tuple[Recheck, ...] = ()
-        self.stopped = False
+        self._stopped = False
         self._began = clock()
         self._took: float | None = None
         self._runs = 0
@@ -181,7 +181,7 @@ class Live:
         try:
             await self.diagnosis.run(nodes, collectors)  # type: ignore[arg-type]
         except asyncio.CancelledError:
-            self.stopped = True
+            self._stopped = True
             raise
         finally:
             self._over()
@@ -193,6 +193,22 @@ class Live:
         self.note_news()
         self._hurry.set()
         self.changed = True
+
+    def unread(self) -> list[Node]:
+        """Nodes of which something that was asked is not known, also those that a fault is already known of."""
+        report = self.report
+        if report is None:
+            return list(self.diagnosis.nodes)
+        lacking = {name for gap in report.uncovered for name in gap.subjects} | set(report.waiting)
+        return [node for node in self.diagnosis.nodes if node.id in lacking]
+
+    @property
+    def stopped(self) -> bool:
+        """Somebody stopped the reading, and what it did not get to was not read since."""
+        if self.report is None:
+            return self._stopped
+        cancelled = any(gap.status is Status.CANCELLED for gap in self.report.uncovered)
+        return self._stopped and (cancelled or bool(self.report.waiting))
 
     # Judging.
 

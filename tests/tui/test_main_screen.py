@@ -100,6 +100,61 @@ async def test_escape_stops_the_reading_and_every_unread_node_says_so(tmp_path: 
         assert target.transport.left == {"worker-002", "worker-005"}  # type: ignore[attr-defined]
 
 
+async def test_after_a_stop_and_reading_the_rest_nothing_says_stopped(tmp_path: Path) -> None:
+    target = holding(demo_target("healthy", 6), "worker-002")
+    async with app_for(target, tmp_path).run_test(size=(80, 24)) as pilot:
+        await until(pilot, lambda: pilot.app.live and live_of(pilot).progress.done == 5)
+        await pilot.press("escape")
+        await gathered(pilot)
+        assert "stopped" in painted(pilot).splitlines()[1]
+        target.transport._held = frozenset()  # type: ignore[attr-defined]
+        await pilot.press("R")
+        await until(pilot, lambda: not live_of(pilot).running and not live_of(pilot).unread())
+        await gathered(pilot)
+        assert "stopped" not in painted(pilot).splitlines()[1]
+
+
+async def test_nodes_that_did_not_answer_are_unread_although_that_is_a_fault_by_itself(
+    tmp_path: Path,
+) -> None:
+    async with app_for("unreachable-nodes", tmp_path).run_test(size=(80, 24)) as pilot:
+        screen = await gathered(pilot)
+        await pilot.press("R")
+        await until(pilot, lambda: screen.notice)
+        assert screen.notice is not None
+        assert screen.notice.text.startswith("reading worker-[")
+        await gathered(pilot)
+
+
+@pytest.mark.parametrize("pane", ["2", "3", "4"])
+async def test_escape_leaves_an_empty_filter_and_keys_go_on_working(tmp_path: Path, pane: str) -> None:
+    async with app_for("xid-79", tmp_path).run_test(size=(120, 40)) as pilot:
+        screen = await gathered(pilot)
+        await pilot.press(pane, "slash", "escape")
+        assert not screen.filter_box.display
+        await pilot.press("4", "enter")
+        await until(pilot, lambda: screen.active == "remedy")
+
+
+async def test_on_a_folded_group_the_bottom_line_says_what_enter_does_there(tmp_path: Path) -> None:
+    async with app_for("xid-79", tmp_path).run_test(size=(80, 24)) as pilot:
+        await gathered(pilot)
+        assert "Enter remedy" in painted(pilot)
+        await pilot.press("end")
+        await until(pilot, lambda: "Enter show or hide these" in painted(pilot))
+        assert "Enter remedy" not in painted(pilot)
+
+
+async def test_what_was_said_does_not_hide_the_keys_of_the_next_pane(tmp_path: Path) -> None:
+    async with app_for("xid-79", tmp_path).run_test(size=(80, 24)) as pilot:
+        screen = await gathered(pilot)
+        await pilot.press("escape")
+        await until(pilot, lambda: "q leaves" in painted(pilot))
+        await pilot.press("enter")
+        await until(pilot, lambda: screen.active == "remedy")
+        await until(pilot, lambda: "n next command" in painted(pilot))
+
+
 async def test_a_node_is_read_again_on_r(tmp_path: Path) -> None:
     async with app_for("healthy", tmp_path, count=3).run_test(size=(80, 24)) as pilot:
         screen = await gathered(pilot)

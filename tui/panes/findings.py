@@ -82,6 +82,11 @@ class FindingsPane(LinesPane):
         """The finding under the cursor."""
         return self.items[self.cursor].finding if self.cursor < len(self.items) else None
 
+    @property
+    def on_fold(self) -> bool:
+        """The cursor stands on a line that unfolds or folds a group."""
+        return self.cursor < len(self.items) and bool(self.items[self.cursor].opens)
+
     def select(self, finding: Finding) -> bool:
         """Put the cursor on a finding, unfolding the group it is in."""
         if not self.land(key_of(finding)):

@@ -26,15 +26,19 @@ OF_PANE: Mapping[str, tuple[Pair, ...]] = {
 ALWAYS: tuple[Pair, ...] = (("?", "help"), ("q", "quit"))
 WITH_ROOM: tuple[Pair, ...] = ((":", "palette"), ("G", "guided"), ("p", "pause"))
 STOP: Pair = ("Esc", "stop")
+FOLD: Pair = ("Enter", "show or hide these")
 
 
-def keys_of(pane: str, width: int, *, running: bool) -> list[Piece]:
-    """As many pairs as fit; help and quit always do."""
+def keys_of(pane: str, width: int, *, running: bool, on_fold: bool = False) -> list[Piece]:
+    """As many pairs as fit; help and quit always do. `on_fold`: the cursor stands on a folded group, not on a finding."""
     room = width - sum(_size(pair) for pair in ALWAYS) - 1
     chosen: list[Pair] = []
     stop = (STOP,) if running and pane in ("findings", "nodes") else ()
     extra = WITH_ROOM if pane != "guided" else WITH_ROOM[:1]
-    for pair in (*OF_PANE[pane][:1], *stop, *OF_PANE[pane][1:], *extra):
+    named = OF_PANE[pane]
+    if on_fold:
+        named = (FOLD, *(pair for pair in named if pair[0] == "/"))
+    for pair in (*named[:1], *stop, *named[1:], *extra):
         if _size(pair) <= room:
             chosen.append(pair)
             room -= _size(pair)

@@ -136,6 +136,8 @@ class MainScreen(SessionKeys):
         if name != self.active:
             self.active = name
             self.filter_box.display = False
+            # What was said belongs to the pane one left; its place is the new pane's keys.
+            self.notice = None
         self.lay_out()
 
     def on_resize(self, event: events.Resize) -> None:
@@ -166,7 +168,7 @@ class MainScreen(SessionKeys):
     def action_back(self) -> None:
         """One step back: out of the filter, out of a remedy or an output; at the start, stop what is being gathered."""
         pane = self.query_one(f"#{self.active}")
-        if getattr(pane, "wanted", ""):
+        if self.filter_box.display or bool(getattr(pane, "wanted", "")):
             self.set_filter("")
         elif self.active == "remedy":
             self.go("guided" if self.guided else "findings")
@@ -210,6 +212,7 @@ class MainScreen(SessionKeys):
         self._rest = self.set_timer(REST_SECONDS, self._rested)
 
     def _rested(self) -> None:
+        self.draw_bars()
         finding = self.query_one(FindingsPane).finding
         if self.guided or finding is None:
             return

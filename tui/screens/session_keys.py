@@ -71,14 +71,10 @@ class SessionKeys(Views):
             self._reread([self.live.node(name)])
 
     def action_reread_unread(self) -> None:
-        levels = self.live.report.levels if self.live.report else {}
-        unread = [
-            one for one in self.live.diagnosis.nodes if levels.get(one.id, Level.UNKNOWN) is Level.UNKNOWN
-        ]
-        if unread:
+        if unread := self.live.unread():
             self._reread(unread)
         else:
-            self.say("every node was read")
+            self.say("every node was read whole")
 
     def _reread(self, chosen: list[Node]) -> None:
         if self.live.recording:

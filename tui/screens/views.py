@@ -211,7 +211,8 @@ class Views(Screen[None]):
             bar.show([(f" {safe(self.live.trouble, limit=400)}", "fail")])
         else:
             room = width - sum(len(text) for text, _ in waiting)
-            bar.show(keys_of(self.active, room, running=self.live.running), waiting)
+            on_fold = self.active == "findings" and self.query_one(FindingsPane).on_fold
+            bar.show(keys_of(self.active, room, running=self.live.running, on_fold=on_fold), waiting)
 
     def heading(self, name: str) -> list[Piece]:
         """What stands on the right of a pane's head."""
