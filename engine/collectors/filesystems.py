@@ -104,7 +104,7 @@ def parse(text: str) -> Filesystems | Unread:
                 sizes[path] = Size(numbers[0] or 0, numbers[1] or 0, numbers[3], said)
         else:
             return garbled("a line is neither a size nor an answer")
-    troubles.update({path: "df ended without a size" for path in answered - rows - troubles.keys()})
+    troubles.update(dict.fromkeys(sorted(answered - rows - troubles.keys()), "df ended without a size"))
     wanted = [one.path for one in mounts if ASKED.fullmatch(one.kind) and not one.path.startswith(SKIPPED)]
     silent = tuple(path for path in dict.fromkeys(wanted) if path not in answered)
     said = lines[upto + 1] if upto + 2 < len(lines) else "nothing"

@@ -1,4 +1,4 @@
-"""The GPUs of a simulated p5.48xlarge as /sys and nvidia-smi (570 driver) show them: warm, busy, and each a little different."""
+"""The GPUs of a simulated node as /sys and nvidia-smi (570 driver) show them: warm, busy, and each a little different."""
 
 from __future__ import annotations
 
@@ -15,6 +15,9 @@ ADDRESSES = (
     "0000:b9:00.0",
     "0000:ca:00.0",
 )
+
+NAMES = {"H100": "H100 80GB HBM3", "A100": "A100-SXM4-40GB"}
+"""What nvidia-smi calls a GPU, where that is more than its plain name."""
 
 FELL_AGO = 1_320
 """Seconds before the reading at which the GPU of an `xid-79` node fell off the bus: inside the default window."""
@@ -46,7 +49,9 @@ def say(node: SimNode) -> Reply:
     draw = node.random("gpu")
     lost = lost_address(node) if "xid-79" in node.faults else None
     table, rows = [HEAD], [ROWS_HEAD]
-    for at, address in enumerate(ADDRESSES):
+    addresses = ADDRESSES[: node.has.gpus]
+    name = f"NVIDIA {NAMES.get(node.has.gpu, node.has.gpu)}"
+    for at, address in enumerate(addresses):
         heat, memory, corrected = (
             draw.randrange(46, 68),
             draw.randrange(50, 74),
@@ -58,7 +63,7 @@ def say(node: SimNode) -> Reply:
             continue
         bus_id = f"0000{address.upper()}"
         table.append(
-            f"{at}, NVIDIA H100 80GB HBM3, {bus_id}, 570.172.08, P0, {heat}, {memory}, Disabled, Enabled, 16, 16, "
+            f"{at}, {name}, {bus_id}, 570.172.08, P0, {heat}, {memory}, Disabled, Enabled, 16, 16, "
             f"{clock}, 1980, {corrected}, 0, {corrected + 2}, 0, Not Active, Not Active, Not Active, Not Active, {capped}, None"
         )
         rows.append(f"{bus_id}, 0, 0, 0, 0")
@@ -66,7 +71,7 @@ def say(node: SimNode) -> Reply:
         table.append(f"Unable to determine the device handle for GPU{lost.upper()}: Unknown Error")
         rows.append(f"Unable to determine the device handle for GPU{lost.upper()}: Unknown Error")
     code = 0 if lost is None else 255
-    bus = [f"pci {address} nvidia nvidia" for address in ADDRESSES]
+    bus = [f"pci {address} nvidia nvidia" for address in addresses]
     lines = [
         "bus read",
         *bus,

@@ -19,6 +19,8 @@ def messages(node: SimNode, uptime: int) -> list[tuple[float, str]]:
         (10.2 + draw.random(), "nvidia-nvlink: Nvlink Core is being initialized, major device number 240"),
         (14.8 + draw.random(), "efa 0000:4f:00.0 rdmap79s0: Setup irq:62 name:efa-comp0@pci:0000:4f:00.0"),
     ]
+    has = {"NVRM:": node.has.gpus > 0, "nvidia-nvlink:": node.has.gpus > 0, "efa": node.has.efa > 0}
+    said = [one for one in said if has[one[1].split()[0]]]
     if "xid-79" in node.faults:
         at = uptime - gpu.FELL_AGO - draw.random()
         address = gpu.lost_address(node)

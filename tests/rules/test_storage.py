@@ -29,7 +29,7 @@ def reply(
     answers = [
         f"said {path} | dev {kib} {kib * pct // 100} 0 {pct}% {path}\nended {path}"
         for path, _, kib, pct in rows
-        if path not in hangs and not any(one.startswith(f"said {path} ") for one in said)
+        if path not in hangs and not any(one.split()[1] == path for one in said)
     ]
     told = [line for one in said for line in (one, f"ended {one.split()[1]}")]
     return "\n".join(["mounts", *table, "df", *answers, *told, "inodes", inodes, "end"]) + "\n"
@@ -137,10 +137,11 @@ FSX = ("/fsx", "lustre", 1000 * GIB, 50)
         (reply(FSX, hangs=("/fsx",)), "mount.hung", Level.FAIL),
         (reply(FSX, said=("said /fsx | df: /fsx: Stale file handle",)), "mount.stale", Level.FAIL),
         (reply(FSX, said=("said /fsx | df: /fsx: Permission denied",)), "mount.ok", Level.UNKNOWN),
+        (reply(FSX, said=("ended /fsx",)), "mount.ok", Level.UNKNOWN),
         (reply(("/d", "ext4", GIB, 1), options="ro,errors=remount-ro"), "mount.read-only", Level.FAIL),
         (reply(("/d", "ext4", GIB, 1), options="ro"), "mount.ok", Level.PASS),
     ],
-    ids=["answers", "hangs", "stale", "denied", "fell-to-read-only", "read-only-on-purpose"],
+    ids=["answers", "hangs", "stale", "denied", "says-nothing", "fell-to-read-only", "read-only-on-purpose"],
 )
 def test_a_mount_is_judged_by_its_answer(text: str, finding: str, level: Level) -> None:
     assert levels(say(mounts.RULE, text)) == {(finding, level), ("mount.list", Level.INFO)}

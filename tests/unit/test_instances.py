@@ -60,3 +60,18 @@ def test_a_healthy_node_of_each_kind_is_told_apart_and_not_failed(kind: str, tol
 
 def test_every_collector_has_a_simulated_answer() -> None:
     assert SAYS.keys() == BY_ID.keys()
+
+
+@pytest.mark.parametrize("kind", list(KNOWN.instances))
+def test_a_healthy_simulated_node_of_any_type_has_the_gpus_of_its_type_and_fails_nothing(kind: str) -> None:
+    node = SimNode("w-1", 1, kind)
+    replies = {name: say(node) for name, say in SAYS.items()}
+    facts = Facts()
+    for name, reply in replies.items():
+        status = {0: Status.OK, 120: Status.TOOL_MISSING}[reply.code]
+        seen = Observation(name, "w-1", Vantage.HOST_ROOT, status, reply.errors, reply.text)
+        facts.add(replace(seen, started=node.now, ended=node.now))
+    report = judge([Node("w-1")], facts, RULES, KNOWN, WINDOW)
+    assert [one.title for one in report.findings if one.level not in (Level.PASS, Level.INFO)] == []
+    assert replies["gpu"].text.count(" nvidia nvidia\n") == node.has.gpus
+    assert ("NVRM" in replies["kernel-log"].text) == (node.has.gpus > 0)
