@@ -101,6 +101,8 @@ def _nothing(board: Board) -> Item:
         text = (f"{glyphs.UNKNOWN.glyph} {safe(board.trouble, limit=300)}", "unknown")
     elif board.running and board.read < board.total:
         text = (f"no fault so far; {board.read} of {board.total} nodes read", "quiet")
+    elif any(one.level.is_fault for one in board.findings):
+        text = ("every fault that was found is acknowledged; see below", "strong")
     elif board.read:
         text = (f"{glyphs.OK.glyph} no fault was found in what could be read", "ok")
     else:

@@ -110,7 +110,11 @@ class Live:
             self.note_news()
         elif isinstance(event, Observation):
             self.revision += 1
-            self._answered_by[event.collector].add(event.node)
+            answered = self._answered_by[event.collector]
+            if event.status in (Status.UNREACHABLE, Status.CANCELLED):
+                answered.discard(event.node)
+            else:
+                answered.add(event.node)
         self._touched.add(event.node)
         self.changed = True
 

@@ -126,6 +126,13 @@ async def test_nodes_that_did_not_answer_are_unread_although_that_is_a_fault_by_
         await gathered(pilot)
 
 
+async def test_a_node_that_did_not_answer_is_not_counted_as_an_answer(tmp_path: Path) -> None:
+    async with app_for("unreachable-nodes", tmp_path).run_test(size=(80, 24)) as pilot:
+        await gathered(pilot)
+        await pilot.press("1")
+        await until(pilot, lambda: "13/16" in painted(pilot))
+
+
 @pytest.mark.parametrize("pane", ["2", "3", "4"])
 async def test_escape_leaves_an_empty_filter_and_keys_go_on_working(tmp_path: Path, pane: str) -> None:
     async with app_for("xid-79", tmp_path).run_test(size=(120, 40)) as pilot:

@@ -40,6 +40,15 @@ async def test_it_is_kept_with_note_and_end_and_leaves_the_list(tmp_path: Path) 
     assert (ack.note, ack.until) == ("ticket", NOW + 8 * 3600)
 
 
+async def test_with_the_only_fault_set_aside_nothing_claims_there_is_none(tmp_path: Path) -> None:
+    async with app_for("unreachable-nodes", tmp_path).run_test(size=(80, 24)) as pilot:
+        await gathered(pilot)
+        await set_aside(pilot)
+        await shown(pilot)
+        assert "every fault that was found is acknowledged" in painted(pilot)
+        assert "no fault was found" not in painted(pilot)
+
+
 async def test_it_comes_back_when_the_time_is_over_or_it_changed(tmp_path: Path) -> None:
     app = app_for("efa-down", tmp_path)
     async with app.run_test(size=(80, 24)) as pilot:
