@@ -206,13 +206,13 @@ class MainScreen(SessionKeys):
 
     @on(FindingsPane.Moved)
     def follow_finding(self, message: FindingsPane.Moved) -> None:
-        """The remedy beside the list follows the cursor, but only once it rests."""
+        """The keys follow the cursor at once; the remedy beside the list only when it rests."""
+        self.draw_bars()
         if self._rest is not None:
             self._rest.stop()
         self._rest = self.set_timer(REST_SECONDS, self._rested)
 
     def _rested(self) -> None:
-        self.draw_bars()
         finding = self.query_one(FindingsPane).finding
         if self.guided or finding is None:
             return
