@@ -14,17 +14,22 @@ from straggler.tui.app import StragglerApp
 from straggler.tui.panes.findings import FindingsPane
 from straggler.tui.panes.output import OutputPane
 from straggler.tui.panes.remedy import RemedyPane
-from tests.tui.driving import app_for, gathered, holding, live_of, main_of, shown, until
+from tests.tui.driving import app_for, gathered, holding, live_of, main_of, painted, shown, until
 
 Before = Callable[[Pilot[None]], Awaitable[None]]
 SIZES = ((80, 24), (120, 40))
+FRAME = 0.05
+"""Seconds between two looks at a screen that is coming to rest: a few of its frames."""
 
 
 def pressing(*keys: str) -> Before:
     async def before(pilot: Pilot[None]) -> None:
         await gathered(pilot)
-        await pilot.press(*keys)
         await settle(pilot)
+        for key in keys:
+            # What a key opens may be made beside the event loop; the next key is for what it opened.
+            await pilot.press(key)
+            await settle(pilot)
 
     return before
 
@@ -40,6 +45,11 @@ async def settle(pilot: Pilot[None]) -> None:
         await until(pilot, lambda: screen.query_one(OutputPane).lines)
     await pilot.pause()
     await shown(pilot)
+    # Scroll bars are drawn a frame after what they belong to.
+    before, now = "", painted(pilot)
+    while now != before:
+        await pilot.pause(FRAME)
+        before, now = now, painted(pilot)
 
 
 async def while_reading(pilot: Pilot[None]) -> None:
