@@ -70,6 +70,7 @@ class StragglerApp(OneKeyAtATime):
         Binding("question_mark", "help", "help"),
         Binding("colon", "command_palette", "palette"),
         Binding("ctrl+l,L", "redraw", "redraw", show=False),
+        Binding("ctrl+z", "suspend_process", "suspend (fg brings it back)", show=False),
     ]
 
     def __init__(self, *, start: Start) -> None:
