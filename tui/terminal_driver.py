@@ -47,11 +47,12 @@ class HangupDriver(LinuxDriver):
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        self._file = cast("IO[str]", Forgiving(self._file))
+        if self._file is not None:
+            self._file = cast("Any", Forgiving(self._file))
 
     def start_application_mode(self) -> None:
         if self._terminal_is_there():
-            super().start_application_mode()
+            super().start_application_mode()  # type: ignore[no-untyped-call]
 
     def _terminal_is_there(self) -> bool:
         try:
