@@ -9,7 +9,7 @@ priv() { if [ "$S_SUDO" = 1 ] && [ "$S_UID" != 0 ]; then sudo -n "$@"; else "$@"
 # `beside LABEL CMD...` runs CMD on its own: one that hangs in the kernel holds up nothing else. Its output goes to the scratch;
 # without one a reader of its own stands between, which can always be killed, so that nothing that hangs holds our output.
 # `besides SECONDS` waits for them all, prints `said LABEL | LINE` for what they said and `ended LABEL` for each that ended, and
-# kills what did not. (The `:` keeps dash from taking the reader's id for that of the whole.)
+# kills what did not. (Each `:` keeps a shell of its own above what runs: one to be killed first.)
 beside() {
   s_n=$((${s_n:-0} + 1))
   eval "s_label_$s_n=\$1"
@@ -17,7 +17,7 @@ beside() {
   if [ -n "$s_d" ]; then
     "$@" >"$s_d/$S_JOB$s_n" 2>&1 </dev/null &
   else
-    { "$@" 2>&1 </dev/null | { s_read=$(head -c 4096) && s_tell "$s_n" "$s_read"; }; :; } &
+    { { "$@" 2>&1 </dev/null; :; } | { s_read=$(head -c 4096) && s_tell "$s_n" "$s_read"; }; :; } &
   fi
   eval "s_beside_$s_n=$!"
 }
@@ -47,6 +47,7 @@ besides() {
     if [ -n "$s_open" ]; then sleep 0.1 2>/dev/null || { sleep 1; s_naps=$((s_naps + 9)); }; fi
     s_naps=$((s_naps + 1))
   done
+  # From the top down, so the reader (one level above its command) goes before it could take its command's death for an end.
   for s_p in $s_open; do kill -KILL $(s_kin "$s_p") "$s_p"; done 2>/dev/null
 }
 
