@@ -60,7 +60,10 @@ def main() -> None:
     parser.add_argument("--nodes", type=int, default=1024)
     parser.add_argument("--readings", type=int, default=20)
     parser.add_argument("--size", type=int, default=4096, help="characters of one reading")
+    parser.add_argument("--smoke", action="store_true", help="few nodes, for CI")
     args = parser.parse_args()
+    if args.smoke:
+        args.nodes = 64
     for name in ("without", "with"):
         with tempfile.TemporaryDirectory() as state:
             journal = Journal.create({"nodes": []}, Path(state)) if name == "with" else None

@@ -5,6 +5,7 @@ python tests/bench/bench_peers.py           aim: 100 ms for one comparison
 
 from __future__ import annotations
 
+import sys
 import time
 from dataclasses import replace
 
@@ -36,7 +37,8 @@ def main() -> int:
         peer_findings(nodes, facts, known)
         took.append(1000 * (time.process_time() - started))
     print(f"{NODES} nodes compared in {min(took):.0f} ms of CPU time, best of {RUNS} (aim {AIM_MS:.0f} ms)")
-    return min(took) > AIM_MS
+    # A smoke run on a busy machine shows that the bench works; it judges nothing.
+    return int(min(took) > AIM_MS and "--smoke" not in sys.argv)
 
 
 if __name__ == "__main__":
