@@ -15,7 +15,7 @@ from straggler.engine.simcluster import (
     libfabric,
     versions,
 )
-from straggler.engine.simcluster.base import Reply, Say, SimNode
+from straggler.engine.simcluster.base import HOME_AZ, Reply, Say, SimNode
 
 SAYS: Mapping[str, Say] = {
     "identity": identity.say,
@@ -30,4 +30,4 @@ SAYS: Mapping[str, Say] = {
 }
 """What each collector's snippet would print; a test holds it to the list of collectors."""
 
-__all__ = ["SAYS", "Reply", "Say", "SimNode"]
+__all__ = ["HOME_AZ", "SAYS", "Reply", "Say", "SimNode"]

@@ -15,6 +15,10 @@ if TYPE_CHECKING:
     from straggler.engine.knowledge import Instance
 
 
+HOME_AZ = "us-west-2b"
+"""Where all nodes stand that no scenario put elsewhere."""
+
+
 @dataclass(frozen=True, slots=True)
 class SimNode:
     """One simulated machine. `faults` are the scenario's words for what is wrong with it (`efa-down`, `xid-79`, ...).
@@ -25,7 +29,7 @@ class SimNode:
     id: str
     number: int
     instance_type: str = "p5.48xlarge"
-    az: str = "us-west-2b"
+    az: str = HOME_AZ
     faults: frozenset[str] = frozenset()
     seed: int = 0
     now: int = 1_796_083_200

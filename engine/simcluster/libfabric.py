@@ -1,4 +1,4 @@
-"""`fi_info -p efa` on a simulated node: a reliable and a datagram endpoint for every EFA device."""
+"""`fi_info -p efa` on a simulated node: a reliable and a datagram endpoint for every EFA device, or no such provider."""
 
 from __future__ import annotations
 
@@ -10,6 +10,8 @@ def say(node: SimNode) -> Reply:
     names = devices(node)
     if not names:
         return Reply("", "fi_info is not installed\n", 120)
+    if "tcp-fallback" in node.faults:
+        return Reply("fi_info begin\nfi_getinfo: -61 (No data available)\nfi_info end 61\n")
     lines = ["fi_info begin"]
     for name in names:
         for kind, domain in (("RDM", "rdm"), ("DGRAM", "dgrm")):

@@ -6,7 +6,7 @@ import difflib
 
 from straggler.engine.errors import UsageError
 from straggler.engine.model import Node, Placement
-from straggler.engine.simcluster import SimNode
+from straggler.engine.simcluster import HOME_AZ, SimNode
 from straggler.engine.simcluster.scenarios import SCENARIOS, build
 from straggler.engine.targets.base import Target
 from straggler.engine.transports.simulated import SimulatedTransport
@@ -44,7 +44,18 @@ def _node(sim: SimNode) -> Node:
         names=(instance_id, address),
         group="workers",
         instance_type=sim.instance_type,
-        placement=Placement(
-            az=sim.az, layers=("nn-1", f"nn-2-{(sim.number - 1) // 64}", f"nn-3-{(sim.number - 1) // 16}")
+        placement=_placement(sim),
+    )
+
+
+def _placement(sim: SimNode) -> Placement:
+    """Sixteen nodes to a switch, four switches to one above; another zone has a network of its own, from the top."""
+    zone = "" if sim.az == HOME_AZ else f"-{sim.az[-1]}"
+    return Placement(
+        az=sim.az,
+        layers=(
+            f"nn-1{zone}",
+            f"nn-2{zone}-{(sim.number - 1) // 64}",
+            f"nn-3{zone}-{(sim.number - 1) // 16}",
         ),
     )
