@@ -30,7 +30,8 @@ EXIT_OK, EXIT_FATAL, EXIT_USAGE, EXIT_FOUND, EXIT_INTERRUPTED = 0, 1, 2, 3, 130
 EPILOG = """\
 examples:
   straggler --demo                                   the simulated cluster; scenarios: healthy efa-down xid-79
-                                                     unreachable-nodes
+                                                     unreachable-nodes slow-node slow-link cross-az tcp-fallback
+                                                     majority-slow
   straggler --hosts 'user@node[001-016]:22' --sudo   real machines by SSH
   straggler --hosts @hosts.txt --symptom gpu-errors
   straggler check --local --format json              without a screen
