@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
 from pathlib import Path
-from typing import TypeVar
+from typing import Literal, TypeVar
 
 import msgspec
 
@@ -38,8 +38,32 @@ class Threshold(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     theirs: bool = False
 
 
+class MeasuredBusbw(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Bus bandwidth somebody measured and published: lowest and highest of the runs, GB/s as nccl-tests count it (10^9).
+
+    `nodes` nodes with all their GPUs, messages of `size_bytes`; `collective` as nccl-tests call it, without `_perf`.
+    """
+
+    collective: str
+    nodes: int
+    size_bytes: int
+    low: float
+    high: float
+    unit: Literal["GB/s"]
+    source: str
+    date: datetime.date
+    note: str = ""
+
+    def __post_init__(self) -> None:
+        if not 0 < self.low <= self.high or self.nodes < 1 or self.size_bytes < 1:
+            raise ValueError("0 < low <= high, nodes >= 1 and size_bytes >= 1 do not hold")
+
+
 class Instance(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """What one instance type has when it is whole. `efa`: EFA devices; `line_gbps`: network line rate of the node, Gbit/s."""
+    """What one instance type has when it is whole. `efa`: EFA devices; `line_gbps`: network line rate of the node, Gbit/s.
+
+    `nvlink_gbs`: NVLink rate of one GPU, GB/s in one direction; `nvlink_nodes`: how many nodes one NVLink domain can join.
+    """
 
     accelerator: str
     gpus: int
@@ -50,10 +74,13 @@ class Instance(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     date: datetime.date
     generation: str = ""
     nvlink_lanes: int | None = None
+    nvlink_gbs: int | None = None
+    nvlink_nodes: int = 1
     nvme: str = ""
     temp_limit_c: int | None = None
     cores: int | None = None
     note: str = ""
+    busbw: tuple[MeasuredBusbw, ...] = ()
 
 
 class Xid(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
