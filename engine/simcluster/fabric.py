@@ -10,6 +10,7 @@ import math
 import random
 from collections.abc import Mapping
 from enum import Enum
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -84,6 +85,7 @@ def network(one: SimNode, other: SimNode) -> Network:
     return Network.EFA if one.az == other.az else Network.OTHER_ZONE
 
 
+@lru_cache(maxsize=16_384)  # Asked for every pair of a matrix: half of the time otherwise.
 def capability(node: SimNode) -> float:
     """How much of its type's network bandwidth a node has, 1.0 = all of it."""
     share = 1.0 - abs(node.random("fabric").gauss(0.0, SPREAD))
