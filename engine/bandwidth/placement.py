@@ -69,7 +69,12 @@ def boundaries(placement: Placement) -> tuple[tuple[str, str], ...]:
     Layer 1 is the top of the network, the highest number the one nearest the node. What is not known is not in it.
     """
     layers = [(f"layer-{number}", one) for number, one in enumerate(placement.layers, 1)]
-    levels = [("az", placement.az), *layers, ("block", placement.block), ("ultraserver", placement.ultraserver)]
+    levels = [
+        ("az", placement.az),
+        *layers,
+        ("block", placement.block),
+        ("ultraserver", placement.ultraserver),
+    ]
     return tuple((name, value) for name, value in levels if value)
 
 

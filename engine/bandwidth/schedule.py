@@ -197,7 +197,9 @@ def _axes(
 
 def _levels(seats: Sequence[str | None], placement: Mapping[str, Placement]) -> NDArray[np.int64] | None:
     """Per level from the top and per seat, the number of its group (-1: not known); None where no level splits the nodes."""
-    places = [dict(boundaries(placement.get(seat, Placement()))) if seat is not None else {} for seat in seats]
+    places = [
+        dict(boundaries(placement.get(seat, Placement()))) if seat is not None else {} for seat in seats
+    ]
     rows = []
     for name in _level_names(places):
         groups = {value: at for at, value in enumerate(sorted({one[name] for one in places if name in one}))}
