@@ -50,15 +50,17 @@ ALONE_GBS = {
 """All-reduce over the eight GPUs of one p5.48xlarge with NVLink SHARP: 480 GB/s at the top
 (https://github.com/NVIDIA/nccl/issues/1442, read 2026-12-01), the way up to it our own drawing."""
 
-NVLINK_SHARE = {"ampere": 0.485, "hopper": 1.0, "blackwell": 1.76}
-"""NVLink of a generation beside Hopper's: 231 GB/s on A100 (https://github.com/NVIDIA/nccl/issues/527), 840 on B200."""
+NVLINK_SHARE = {"ampere": 0.48, "hopper": 1.0, "blackwell": 1.76}
+"""NVLink of a generation beside Hopper's: 231 GB/s on A100 (https://github.com/NVIDIA/nccl/issues/527); Blackwell's
+is our own estimate. Other generations have no NVLink to ask for: KeyError."""
 
 SIZES = tuple(PAIR_GBS)
 TOP = SIZES[-1]
 
 P5_LINE_GBPS = 3200
 TCP_GBS = 6.8
-"""What NCCL's sockets carry over one 100 Gbit/s network card between nodes of one zone; between two zones a tenth less."""
+"""What NCCL's sockets carry over one 100 Gbit/s network card between nodes of one zone; between two zones a tenth less.
+Our own estimate."""
 
 NOISE, SPREAD = 0.02, 0.004
 """Standard deviation from run to run, and between healthy nodes."""
@@ -81,7 +83,7 @@ def network(one: SimNode, other: SimNode) -> Network:
     if "tcp-fallback" in one.faults or "tcp-fallback" in other.faults:
         return Network.NO_PROVIDER
     # A job across zones cannot use EFA at all (https://docs.aws.amazon.com/AWSEC2/latest/UserGuide/efa.html): such runs are
-    # started with NCCL_NET=Socket, as they would hang without.
+    # started with NCCL_NET=Socket, as EFA would not reach the other node.
     return Network.EFA if one.az == other.az else Network.OTHER_ZONE
 
 
