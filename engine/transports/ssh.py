@@ -1,6 +1,7 @@
 """Nodes by SSH: one kept connection each, opened at first contact, and `sh` on it with the script on stdin.
 
 No terminal, no agent or X11 forwarding, no environment, no compression is asked for; the only command ever sent is `sh`.
+`run` carries what only reads (gate.py); `talk` carries load, which only the load gate can compose (load_gate.py).
 """
 
 from __future__ import annotations
@@ -9,8 +10,9 @@ import asyncio
 import contextlib
 import logging
 import resource
-from collections.abc import AsyncGenerator, AsyncIterator, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, TypeVar
 
 import asyncssh
 
@@ -22,6 +24,12 @@ from straggler.engine.script import Script
 from straggler.engine.transports.ssh_dial import Dialer
 from straggler.engine.transports.ssh_errors import explain, words
 from straggler.engine.transports.ssh_session import Reply
+
+if TYPE_CHECKING:
+    from straggler.engine.load_gate import Order
+    from straggler.engine.transports.ssh_load import LoadTalk
+
+R = TypeVar("R", bound=Reply)
 
 # What asyncssh would log is told by TransportError; a log line on stderr would tear a screen apart.
 logging.getLogger("asyncssh").addHandler(logging.NullHandler())
@@ -58,13 +66,32 @@ class SshTransport:
         line = self._lines.setdefault(node.id, _Line())
         line.users += 1
         try:
-            reply = await self._start(line, self._specs[node.id], script.body)
+            reply = await self._start(line, self._specs[node.id], lambda: Reply(script.body))
             try:
                 async with contextlib.aclosing(self._converse(reply, script)) as stream:
                     async for data in stream:
                         yield data
             finally:
                 reply.end()
+        finally:
+            line.users -= 1
+            self._let_go(node.id, line)
+
+    @contextlib.asynccontextmanager
+    async def talk(self, node: Node, order: Order) -> AsyncIterator[LoadTalk]:
+        """A session that stays open both ways, for an order the operator has confirmed. Raises TransportError, FatalError."""
+        from straggler.engine.load_gate import compose
+        from straggler.engine.transports.ssh_load import LoadTalk
+
+        script = compose(order)
+        line = self._lines.setdefault(node.id, _Line())
+        line.users += 1
+        try:
+            talk = await self._start(line, self._specs[node.id], lambda: LoadTalk(script))
+            try:
+                yield talk
+            finally:
+                talk.end()
         finally:
             line.users -= 1
             self._let_go(node.id, line)
@@ -82,13 +109,13 @@ class SshTransport:
             connection.abort()
         await self._dialer.close()
 
-    async def _start(self, line: _Line, spec: HostSpec, body: bytes) -> Reply:
+    async def _start(self, line: _Line, spec: HostSpec, make: Callable[[], R]) -> R:
         """A session with `sh` in it, on the kept connection or, where that turns out to be dead, on a new one."""
         connection = line.connection
         if connection is not None and not connection.is_closed():
             try:
                 async with timeout(REUSE_SECONDS):
-                    return await _shell(connection, body)
+                    return await _shell(connection, make)
             except (asyncssh.Error, OSError, asyncio.TimeoutError, TimeoutError):
                 if line.connection is connection:
                     line.connection = None
@@ -98,7 +125,7 @@ class SshTransport:
                 line.connection = await self._dialer.open(spec)
             connection = line.connection
         try:
-            return await _shell(connection, body)
+            return await _shell(connection, make)
         except asyncssh.ChannelOpenError as error:
             raise TransportError(
                 Status.UNREACHABLE,
@@ -134,8 +161,8 @@ class SshTransport:
             self._lines.pop(name, None)
 
 
-async def _shell(connection: asyncssh.SSHClientConnection, body: bytes) -> Reply:
-    reply = Reply(body)
+async def _shell(connection: asyncssh.SSHClientConnection, make: Callable[[], R]) -> R:
+    reply = make()
     await connection.create_session(
         lambda: reply, "sh", env=None, send_env=None, request_pty=False, x11_forwarding=False, encoding=None
     )

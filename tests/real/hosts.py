@@ -61,6 +61,10 @@ class Host:
     address: str = ""
     listen: str = ""
     user: str = "root"
+    alone: bool = False
+    """A process table of its own: what runs on other hosts is not seen there, and all of it ends with the host."""
+    keeps: tuple[Path, ...] = ()
+    """Folders below this machine's /root that the host sees as well, in its own /root."""
 
 
 class Hosts:
@@ -78,6 +82,14 @@ class Hosts:
     @property
     def head(self) -> str:
         return f"{self._prefix}head"
+
+    @property
+    def fabric(self) -> str:
+        """The namespace of the bridge; `v1`, `v2`, … are its ends of the hosts' cables, in the order of the hosts."""
+        return f"{self._prefix}fab"
+
+    def namespace(self, name: str) -> str:
+        return f"{self._prefix}h{list(self.hosts).index(name) + 1}"
 
     def start(self) -> None:
         (self.folder / "ssh").mkdir(mode=0o700)
@@ -151,7 +163,7 @@ class Hosts:
         return full
 
     def _plug(self, name: str, number: int, address: str) -> str:
-        full, fabric = self._namespace(name), f"{self._prefix}fab"
+        full, fabric = self._namespace(name), self.fabric
         _run(
             "ip",
             "link",
@@ -199,14 +211,19 @@ class Hosts:
             f"set -e\nhostname {host.name}\n"
             "for d in /dev/shm /run /tmp; do mount -t tmpfs -o size=64m,mode=1777 tmpfs $d; done\n"
             "mkdir -p -m 755 /run/sshd\n"
-            f"mount --bind {home}/root /root\nmount -t tmpfs tmpfs /home\nmkdir /home/op\nmount --bind {home}/op /home/op\n"
+            f"{_kept(host.keeps, home)}mount --rbind {home}/root /root\n"
+            f"mount -t tmpfs tmpfs /home\nmkdir /home/op\nmount --bind {home}/op /home/op\n"
             f"mount --bind {home}/passwd /etc/passwd\n"
             f"mount -t overlay overlay -o lowerdir={home}/bin:/usr/local/bin /usr/local/bin\n"
             f"{host.mounts.format(home=home)}\nexec {SSHD} -D -f {home}/sshd_config -E {self.folder}/{host.name}.log\n"
         )
         with (self.folder / f"{host.name}.start.log").open("wb") as log:
             server = subprocess.Popen(
-                ["ip", "netns", "exec", namespace, "unshare", "--uts", "--mount", "sh", f"{home}/start"],
+                [
+                    *("ip", "netns", "exec", namespace, "unshare", "--uts", "--mount"),
+                    *(("--pid", "--fork", "--mount-proc", "--kill-child") if host.alone else ()),
+                    *("sh", f"{home}/start"),
+                ],
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL,
                 stderr=log,
@@ -229,6 +246,12 @@ class Hosts:
         ]
         common = f"Host *\n  IdentityFile {self.key}\n  UserKnownHostsFile {self.known_hosts}\n"
         self.ssh_config.write_text("".join(blocks) + common)
+
+
+def _kept(folders: tuple[Path, ...], home: Path) -> str:
+    """Shell that lays what is kept of this machine's /root under the host's own, before that covers it."""
+    below = [(one, f"{home}/root/{one.relative_to('/root')}") for one in folders]
+    return "".join(f"mkdir -p {there}\nmount --bind {one} {there}\n" for one, there in below)
 
 
 def _run(*words: str) -> None:

@@ -1,0 +1,197 @@
+"""The second closed list: what may put load on nodes, and only for what the operator has confirmed.
+
+It stands beside the read-only list (gate.py) and shares nothing with it: no collector can reach what is here, and nothing
+here is sent without a `Confirmed`, which only `confirm` makes, from the operator's own words. `compose` is the one way from
+an order to bytes; it is called where they leave the process.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import re
+import secrets
+import shlex
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+from types import MappingProxyType
+
+from straggler.engine.bandwidth.plans.base import NAME, Load
+from straggler.engine.bandwidth.plans.mpirun import command
+from straggler.engine.errors import FatalError, UsageError
+from straggler.engine.gate import Form
+from straggler.engine.script import Script
+
+LINK_SECONDS = 20
+"""How long a node goes without a word from the operator before it ends what was started there."""
+
+_SIZE = r"[0-9]+[KMG]?"
+_SETTING = r"[A-Za-z_][A-Za-z0-9_]*=[^\0\n]*"
+_HOSTS = r"[A-Za-z0-9][A-Za-z0-9._-]*:[0-9]+(,[A-Za-z0-9][A-Za-z0-9._-]*:[0-9]+)*"
+_PERF = r"(/[A-Za-z0-9._+/-]*/)?(all_reduce|all_gather|reduce_scatter|reduce|broadcast|alltoall|sendrecv|gather|scatter)_perf"
+_TEST = rf"{_PERF}( -[be] {_SIZE}| -[fgnwtc] [0-9]+)*"
+_AGENT = r"plm_rsh_agent ssh( -[pli] [A-Za-z0-9._/@-]+)*"
+
+LOAD_COMMANDS: Mapping[str, Form] = MappingProxyType(
+    {
+        "env": Form(line=rf"({_SETTING} )*{_TEST}", why="one of nccl-tests' programs on the node alone"),
+        "mpirun": Form(
+            line=rf"-x STRAGGLER_LOAD --allow-run-as-root -np [0-9]+ -host {_HOSTS} --bind-to none( -x {_SETTING})*"
+            rf"( --mca ({_AGENT}|(?![a-z_]*agent)[a-z0-9_]+ [A-Za-z0-9_.,:;^/-]+))* {_TEST}",
+            why="one of nccl-tests' programs on the hosts of one run",
+        ),
+    }
+)
+"""What a run may be, as `plans/mpirun.py` writes it; the program is nccl-tests' own, whatever path it is at."""
+
+HOLDER_COMMANDS: Mapping[str, Form] = MappingProxyType(
+    {
+        **dict.fromkeys(
+            ("awk", "cut", "date", "dd", "grep", "head", "id", "ls", "readlink", "sleep"), Form()
+        ),
+        **dict.fromkeys(("stat", "tr", "cat"), Form()),
+        "flock": Form(line=r"-n [789]", why="a lock on a file that is open already"),
+        "kill": Form(line=r"-(TERM|KILL|0) \0", why="what carries this sweep's mark, and the run itself"),
+        "rm": Form(line=r"-f -- \0", why="the lock that is held"),
+        "nvidia-smi": Form(line=r"--query-compute-apps=pid,process_name --format=csv,noheader"),
+        "sudo": Form(line=r"-n \0", why="what stands behind `h_priv`"),
+        "timeout": Form(line=r"(-k [0-9]+ )?(\0|[0-9]+) (dd bs=1 count=1|nvidia-smi .*|\0)"),
+    }
+)
+"""What the two scripts on a node may start besides the run; a test holds their text to this."""
+
+_KEY = secrets.token_bytes(32)
+
+
+@dataclass(frozen=True, slots=True)
+class Proposal:
+    """What the operator is asked to confirm. `rounds` of pairs at most, after each node alone; `runs` at most, all told.
+
+    `allow_cpu`: nodes that show no GPU are taken as well (a test program that computes on the CPU).
+    """
+
+    nodes: tuple[str, ...]
+    load: Load
+    rounds: int
+    runs: int
+    sudo: bool = False
+    allow_cpu: bool = False
+
+    @property
+    def words(self) -> str:
+        """What has to be typed."""
+        return f"{len(self.nodes)} nodes"
+
+    @property
+    def seconds(self) -> int:
+        """The longest the sweep can take."""
+        return (self.rounds + 1) * (self.load.deadline + self.load.grace)
+
+    @property
+    def expected_seconds(self) -> int:
+        """What it takes where every run goes as on healthy nodes."""
+        return (self.rounds + 1) * self.load.seconds
+
+    def example(self) -> list[str]:
+        """The command line of the first pair."""
+        return started(self.nodes[:2], self.load)
+
+
+@dataclass(frozen=True, slots=True)
+class Confirmed:
+    """A proposal the operator agreed to. Only `confirm` can seal one; the seal fits no other proposal."""
+
+    proposal: Proposal
+    seal: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Hold:
+    """Hold this node for the sweep: lock it, say whether it is at work, end what is left there. `who` is shown to others."""
+
+    confirmed: Confirmed
+    node: str
+    mark: str
+    who: str
+
+
+@dataclass(frozen=True, slots=True)
+class RunPair:
+    """Run the load over these nodes, started from the first."""
+
+    confirmed: Confirmed
+    members: tuple[str, ...]
+    mark: str
+
+
+Order = Hold | RunPair
+
+
+def confirm(proposal: Proposal, said: str) -> Confirmed:
+    """Raises UsageError unless `said` is, word for word, what the proposal asks for."""
+    if " ".join(said.split()) != proposal.words:
+        raise UsageError(
+            f"not confirmed, nothing was started: {proposal.words!r} was asked for, {said.strip()[:40]!r} was said"
+        )
+    return Confirmed(proposal, _seal(proposal))
+
+
+def started(members: Sequence[str], load: Load) -> list[str]:
+    """The argv of one run as it is sent: the plan's own, and the mark by which everything it starts can be found."""
+    argv = command(members, load)
+    return argv if len(members) == 1 else [argv[0], "-x", "STRAGGLER_LOAD", *argv[1:]]
+
+
+def allowed(argv: Sequence[str]) -> bool:
+    """Whether a run may be started so."""
+    if not argv or not re.fullmatch(r"(/[A-Za-z0-9._+/-]*/)?(mpirun|env)", argv[0]):
+        return False
+    return LOAD_COMMANDS[argv[0].rpartition("/")[2]].fits(argv[1:])
+
+
+def compose(order: Order) -> Script:
+    """The script for one node. Raises FatalError for what was not confirmed or is not in the list."""
+    proposal = order.confirmed.proposal
+    if not hmac.compare_digest(order.confirmed.seal, _seal(proposal)):
+        raise FatalError("refused: this load was not confirmed")
+    members = order.members if isinstance(order, RunPair) else (order.node,)
+    if not members or not set(members) <= set(proposal.nodes) or not all(map(NAME.fullmatch, members)):
+        raise FatalError(f"refused: {', '.join(members) or 'no node'} was not among the nodes confirmed")
+    if not re.fullmatch(r"[0-9a-f]{16}", order.mark):
+        raise FatalError("refused: a sweep's mark is sixteen hexadecimal digits")
+    nonce = secrets.token_hex(8)
+    text = _run(order, nonce) if isinstance(order, RunPair) else _hold(order, nonce)
+    return Script(nonce, text.encode())
+
+
+def _run(order: RunPair, nonce: str) -> str:
+    load = order.confirmed.proposal.load
+    argv = started(order.members, load)
+    if not allowed(argv):
+        raise FatalError(
+            f"refused: {shlex.join(argv)[:200]} is not in the closed list of what may load nodes"
+        )
+    head = f"R_NONCE={nonce} R_MARK={order.mark} R_SECONDS={int(load.deadline)} R_GRACE={int(load.grace)}\n"
+    return f"{head}unset -f timeout cat kill env mpirun\n{_text('run_pair.sh')}r_main {shlex.join(argv)}; exit 0\n"
+
+
+def _hold(order: Hold, nonce: str) -> str:
+    who = "".join(char if char.isascii() and char.isprintable() else "?" for char in order.who)[:200]
+    head = (
+        f"H_NONCE={nonce} H_MARK={order.mark} H_WHO={shlex.quote(who)} H_LINK={LINK_SECONDS} "
+        f"H_SUDO={int(order.confirmed.proposal.sudo)}\n"
+    )
+    return f"{head}unset -f {' '.join(sorted(HOLDER_COMMANDS))}\n{_text('hold.sh')}h_main; exit 0\n"
+
+
+@cache
+def _text(name: str) -> str:
+    """A script without its comment lines: they are for readers of the file, not for the node."""
+    text = files("straggler.engine.bandwidth").joinpath(name).read_text()
+    return "".join(line + "\n" for line in text.splitlines() if line and not line.lstrip().startswith("#"))
+
+
+def _seal(proposal: Proposal) -> bytes:
+    return hmac.new(_KEY, repr(proposal).encode(), hashlib.sha256).digest()
