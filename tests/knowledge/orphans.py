@@ -91,6 +91,7 @@ def sections_that_do_not_exist(house: House) -> list[str]:
 def sections_nobody_points_to(house: House) -> list[str]:
     used = {one.section for one in house.known.findings.values()}
     used |= {f"coverage.md#{anchor}" for anchor in house.coverage.values()}
+    used |= {ref for one in house.known.symptoms.values() for ref in one.sections}
     return sorted(house.sections.by_ref.keys() - used)
 
 
@@ -230,7 +231,11 @@ def xids_with_an_action_nobody_explains(house: House) -> list[str]:
 
 
 def instances_without_source(house: House) -> list[str]:
-    return [name for name, one in house.known.instances.items() if not _https(one.source)]
+    return [
+        name
+        for name, one in house.known.instances.items()
+        if not all(map(_https, (one.source, *(row.source for row in one.busbw))))
+    ]
 
 
 # The tree
@@ -303,7 +308,11 @@ def glossary_entries_unclear(house: House) -> list[str]:
 def links_that_are_not_https(house: House) -> list[str]:
     texts = list(_prose(house))
     texts += [(f"threshold {name}", one.source) for name, one in house.known.thresholds.items()]
-    texts += [(f"instance {name}", one.source) for name, one in house.known.instances.items()]
+    texts += [
+        (f"instance {name}", source)
+        for name, one in house.known.instances.items()
+        for source in (one.source, *(row.source for row in one.busbw))
+    ]
     texts += [(f"Xid {name}", one.source) for name, one in house.known.xids.items()]
     return [
         f"{where}: {link}"
