@@ -19,8 +19,19 @@ _FOLDER = "is a folder"
 
 def read_paths(paths: Iterable[Path]) -> Iterator[tuple[Path, list[Run], str]]:
     """Every file with its runs and, where something is to be said of it, why it gave none. Folders in sorted order, to any depth."""
+    for path, data, why in contents(map(str, paths)):
+        runs = [] if why else read_runs(data, path)
+        if not why and not runs:
+            why = "is empty" if not data else "is no output of a bandwidth tool that is known here"
+        elif not why and not all(run.hosts for run in runs):
+            why = "names no host; call the file after the two, A__B.txt"
+        yield Path(path), runs, why
+
+
+def contents(paths: Iterable[str]) -> Iterator[tuple[str, bytes, str]]:
+    """Every file's content, or why there is none; those of a folder sorted, to any depth. Never raises for what is there."""
     for path in paths:
-        yield from _read(str(path), set())
+        yield from _contents(path, frozenset())
 
 
 def read_bytes(path: str) -> tuple[bytes, str]:
@@ -47,29 +58,19 @@ def read_bytes(path: str) -> tuple[bytes, str]:
         os.close(number)
 
 
-def _read(path: str, above: set[tuple[int, int]]) -> Iterator[tuple[Path, list[Run], str]]:
-    data, why = read_bytes(path)
-    if why == _FOLDER:
-        yield from _folder(path, above)
-        return
-    runs = [] if why else read_runs(data, path)
-    if not why and not runs:
-        why = "is empty" if not data else "is no output of a bandwidth tool that is known here"
-    elif not why and not all(run.hosts for run in runs):
-        why = "names no host; call the file after the two, A__B.txt"
-    yield Path(path), runs, why
-
-
-def _folder(path: str, above: set[tuple[int, int]]) -> Iterator[tuple[Path, list[Run], str]]:
+def _contents(path: str, above: frozenset[tuple[int, int]]) -> Iterator[tuple[str, bytes, str]]:
     """`above`: the folders one is in, so that a link back up ends there."""
+    data, why = read_bytes(path)
+    if why != _FOLDER:
+        yield path, data, why
+        return
     try:
         seen = os.stat(path)
         names = sorted(os.listdir(path))
     except OSError as error:
-        yield Path(path), [], f"cannot be read: {error.strerror}"
+        yield path, b"", f"cannot be read: {error.strerror}"
         return
     mine = seen.st_dev, seen.st_ino
-    if mine in above:
-        return
-    for name in names:
-        yield from _read(os.path.join(path, name), above | {mine})
+    if mine not in above:
+        for name in names:
+            yield from _contents(os.path.join(path, name), above | {mine})

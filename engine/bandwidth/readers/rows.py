@@ -14,7 +14,9 @@ START = re.compile(rf"(?<![\d.])(\d{{1,20}})\s+(\d{{1,20}})\s+({_TYPES})(?=\s|$)
 """Where a row begins: size, count and type, after whatever a launcher put in front."""
 
 _NUMBER = r"-?(?:\d+(?:\.\d*)?(?:[eE][+-]?\d+)?|inf|nan|N/A)"
-_NUMBERS = re.compile(rf"{_NUMBER}(?:\s+{_NUMBER})*(?=\s|$)")
+_NUMBERS = re.compile(rf"{_NUMBER}(?:\s+{_NUMBER})*(?=\s|$|[A-DF-Za-df-z\[])")
+"""Values up to the end, a blank, or a word that another writer put right behind one (an `e` may belong to a number that is cut)."""
+
 LIKE_A_ROW = re.compile(rf"{START.pattern}\s+(?:[a-z]+\s+)?{_NUMBER}(?:\s+{_NUMBER}){{3,}}")
 _WORD = re.compile(r"[a-z]+")
 _TAG = re.compile(r"\s*(?:\[\d+,\d+\]<std\w+>:|\d+: )?\s*")

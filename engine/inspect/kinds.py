@@ -1,0 +1,11 @@
+"""Every kind of capture there is, in the order they are asked: the first that knows a file gives its main part."""
+
+from __future__ import annotations
+
+from straggler.engine.inspect import nccl_tests
+from straggler.engine.inspect.model import Kind
+
+KINDS: tuple[Kind, ...] = (nccl_tests.KIND,)
+
+FINDS: tuple[str, ...] = tuple(dict.fromkeys(name for kind in KINDS for name in kind.finds))
+"""Every finding id an inspected file may give."""
