@@ -78,6 +78,7 @@ def findings_without_prose(house: House) -> list[str]:
 def sections_that_do_not_exist(house: House) -> list[str]:
     wanted = {name: one.section for name, one in house.known.findings.items()}
     wanted |= {status.value: f"coverage.md#{anchor}" for status, anchor in house.coverage.items()}
+    wanted |= {f"row {name}": one["section"] for name, one in house.rows.items() if "section" in one}
     missing = [f"{name}: {ref}" for name, ref in wanted.items() if not house.sections.has(ref)]
     have = {*house.sections.by_ref, *(ref.split("#")[0] for ref in house.sections.by_ref)}
     return missing + [
@@ -326,14 +327,18 @@ def links_that_are_not_https(house: House) -> list[str]:
 
 
 def rows_nobody_answers(house: House) -> list[str]:
-    """A row needs a rule, or a written reason why not."""
+    """A row needs a rule, a section where it is knowledge only, or a written reason why not."""
     done = {row for rule in house.rules for row in rule.spec}
-    return [row for row, one in house.rows.items() if row not in done and not one.get("why_not", "").strip()]
+    return [
+        row
+        for row, one in house.rows.items()
+        if row not in done and not one.get("section") and not one.get("why_not", "").strip()
+    ]
 
 
 def rows_with_a_stale_reason(house: House) -> list[str]:
     done = {row for rule in house.rules for row in rule.spec}
-    return [row for row, one in house.rows.items() if row in done and "why_not" in one]
+    return [row for row, one in house.rows.items() if (row in done or "section" in one) and "why_not" in one]
 
 
 def rows_that_do_not_exist(house: House) -> list[str]:
