@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import datetime, timezone
+from typing import TYPE_CHECKING
 
+from straggler.engine.bandwidth import telling
 from straggler.engine.judge import Report
 from straggler.engine.model import Window
 from straggler.engine.safetext import safe
@@ -14,10 +16,13 @@ from straggler.tui.live import Live, Progress
 from straggler.tui.panes.lines import Piece, fit
 from straggler.tui.rows import Row, counts
 
-PANES = ("symptom", "nodes", "output", "findings", "remedy")
+if TYPE_CHECKING:
+    from straggler.engine.bandwidth.view import MatrixView
+
+PANES = ("symptom", "nodes", "output", "matrix", "findings", "remedy")
 """In the order of their number keys, from 1."""
 
-STAGES = {"symptom": 0, "nodes": 1, "output": 1, "findings": 2, "remedy": 3, "guided": 2}
+STAGES = {"symptom": 0, "nodes": 1, "output": 1, "matrix": 2, "findings": 2, "remedy": 3, "guided": 2}
 """Where in the breadcrumb each pane stands."""
 
 
@@ -139,6 +144,16 @@ def node_counts(rows: Sequence[Row]) -> list[Piece]:
     for mark, many in counts(rows):
         pieces += [(f"{mark.glyph}{many:,}", mark.tone), (" ", "")]
     return pieces
+
+
+def matrix_counts(view: MatrixView | None) -> list[Piece]:
+    """How many verdicts, or else doubts, the runs led to."""
+    if view is None:
+        return [("no results ", "quiet")]
+    verdicts, doubts = len(view.attribution.verdicts), len(view.attribution.doubts)
+    if verdicts:
+        return [(f"{telling.many(verdicts, 'verdict')} ", "fail")]
+    return [(f"{telling.many(doubts, 'doubt')} ", "warn" if doubts else "quiet")]
 
 
 def coverage(report: Report | None) -> list[Piece]:

@@ -28,6 +28,7 @@ from straggler.tui.items import Recheck
 from straggler.tui.rows import Row, cards, notes, row
 
 if TYPE_CHECKING:
+    from straggler.engine.bandwidth.view import MatrixView
     from straggler.engine.session import Health, Journal
     from straggler.engine.targets.replay import Replay
 
@@ -336,6 +337,11 @@ class Live:
         if node in self._done or (self.recording and not self.running):
             return NodeState.ENDED
         return NodeState.READING if node in self._since else NodeState.WAITING
+
+    @property
+    def matrix(self) -> MatrixView | None:
+        """The pairwise bandwidth as it stands, whole and frozen; None where no result was read."""
+        return None
 
     def node(self, name: str) -> Node:
         return next(one for one in self.diagnosis.nodes if one.id == name)

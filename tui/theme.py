@@ -7,6 +7,8 @@ from collections.abc import Mapping
 
 from textual.theme import Theme
 
+from straggler.engine.bandwidth.ramp import ON_DARK, ON_LIGHT
+
 DARK = Theme(
     name="straggler-dark",
     primary="#6cb2eb",
@@ -30,6 +32,7 @@ DARK = Theme(
         "scrollbar-background": "#10151b",
         "scrollbar-hover": "#4a5b6c",
         "scrollbar-active": "#6cb2eb",
+        **{f"ramp-{digit}": colour for digit, colour in enumerate(ON_DARK)},
         "scrollbar-corner-color": "#10151b",
     },
 )
@@ -55,6 +58,7 @@ LIGHT = Theme(
         "footer-key-foreground": "#0b5cad",
         "scrollbar": "#c8c3b8",
         "scrollbar-background": "#fbfaf7",
+        **{f"ramp-{digit}": colour for digit, colour in enumerate(ON_LIGHT)},
         "scrollbar-corner-color": "#fbfaf7",
     },
 )
@@ -64,6 +68,10 @@ OWN_VARIABLES: Mapping[str, str] = {
     "quiet": "ansi_bright_black",
     "faint": "ansi_bright_black",
     "border": "ansi_bright_black",
+    **{
+        f"ramp-{digit}": "ansi_red" if digit < 4 else "ansi_yellow" if digit < 8 else "ansi_blue"
+        for digit in range(10)
+    },
 }
 """What our style sheet uses beyond Textual's own variables, for themes that do not define it: the terminal's grey."""
 

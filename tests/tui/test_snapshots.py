@@ -70,7 +70,7 @@ STATES: dict[str, tuple[str, Before]] = {
     "nothing-wrong": ("healthy", pressing()),
     "nodes": ("xid-79", pressing("2")),
     "nodes-unreachable": ("unreachable-nodes", pressing("2")),
-    "findings-unreachable": ("unreachable-nodes", pressing("4")),
+    "findings-unreachable": ("unreachable-nodes", pressing("5")),
     "nodes-filtered": ("xid-79", pressing("2", "slash", "0", "1", "1", "enter")),
     "output-of-one": ("xid-79", pressing("2", "enter")),
     "output-of-all": ("xid-79", pressing("3", "o", "n", "n")),

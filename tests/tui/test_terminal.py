@@ -124,7 +124,7 @@ def test_keys_that_terminals_take_for_themselves_do_no_harm(start) -> None:  # t
     terminal.until("16/16")
     terminal.keys("C-s", "C-o", "C-d", "[", "{", "@", "M-x", "F5", "2")
     terminal.until("worker-001", "worker-016")
-    terminal.keys("C-s", "4")
+    terminal.keys("C-s", "5")
     terminal.until("an EFA port is not ACTIVE")
     terminal.keys("C-q")
     assert terminal.status() == 0

@@ -9,9 +9,17 @@ from straggler.tui.panes.lines import Piece
 Pair = tuple[str, str]
 
 OF_PANE: Mapping[str, tuple[Pair, ...]] = {
-    "symptom": (("2", "nodes"), ("4", "findings"), ("y", "copy")),
+    "symptom": (("2", "nodes"), ("5", "findings"), ("y", "copy")),
     "nodes": (("Enter", "output"), ("s", "sort"), ("/", "filter"), ("r", "re-read"), ("y", "copy")),
     "output": (("o", "one/all nodes"), ("n", "next reply"), ("/", "filter"), ("r", "re-read"), ("y", "copy")),
+    "matrix": (
+        ("Enter", "node or remedy"),
+        ("n", "next verdict"),
+        ("w", "numbers"),
+        ("o", "order"),
+        ("e", "export"),
+        ("y", "copy"),
+    ),
     "findings": (
         ("Enter", "remedy"),
         ("v", "evidence"),

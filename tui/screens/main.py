@@ -15,6 +15,7 @@ from textual.widgets import Input
 
 from straggler.engine.acknowledge import Acks
 from straggler.engine.model import Finding
+from straggler.engine.safetext import safe
 from straggler.tui.headings import PANES
 from straggler.tui.items import key_of
 from straggler.tui.live import Live
@@ -22,6 +23,7 @@ from straggler.tui.messages import AnotherSymptom, Copy, Notice
 from straggler.tui.panes.bars import Bar
 from straggler.tui.panes.findings import FindingsPane
 from straggler.tui.panes.guided import GuidedPane
+from straggler.tui.panes.matrix import MatrixPane
 from straggler.tui.panes.nodes import NodesPane
 from straggler.tui.panes.output import OutputPane
 from straggler.tui.panes.remedy import RemedyPane
@@ -32,6 +34,9 @@ from straggler.tui.start import Start
 
 WIDE, HIGH = 120, 30
 """Columns and rows from which panes stand side by side."""
+
+ROOMY = 170
+"""Columns from which a matrix has the node list beside it, too."""
 
 BEAT, SLOW_BEAT = 0.25, 0.5
 NOTICE_SECONDS = 6.0
@@ -75,6 +80,7 @@ class MainScreen(SessionKeys):
                 ("nodes", NodesPane),
                 ("symptom", TextPane),
                 ("output", OutputPane),
+                ("matrix", MatrixPane),
                 ("findings", FindingsPane),
                 ("guided", GuidedPane),
                 ("remedy", RemedyPane),
@@ -124,13 +130,20 @@ class MainScreen(SessionKeys):
             if guided:
                 up = name == self.active or (wide and name in ("guided", "remedy"))
             else:
-                up = name == self.active or (wide and name in ("nodes", self.middle, "remedy"))
+                up = name == self.active or (wide and name in self.beside)
             self.query_one(f"#{name}-side").display = up
         pane = self.query_one(f"#{self.active}")
         if not self.filter_box.has_focus:
             pane.focus(scroll_visible=False)
         self.draw_output()
         self.draw_bars()
+
+    @property
+    def beside(self) -> tuple[str, ...]:
+        """The panes that stand side by side. A matrix has its own names of nodes: below `ROOMY` it takes the list's place."""
+        if self.middle == "matrix" and self.size.width < ROOMY:
+            return ("matrix", "remedy")
+        return ("nodes", self.middle, "remedy")
 
     def go(self, name: str) -> None:
         if name != self.active:
@@ -163,7 +176,7 @@ class MainScreen(SessionKeys):
     def action_guided(self) -> None:
         self.guided = not self.guided
         self.go("guided" if self.guided else "findings")
-        self.say("guided: one finding at a time" if self.guided else "expert: every pane, number keys 1 to 5")
+        self.say("guided: one finding at a time" if self.guided else "expert: every pane, number keys 1 to 6")
 
     def action_back(self) -> None:
         """One step back: out of the filter, out of a remedy or an output; at the start, stop what is being gathered."""
@@ -172,7 +185,7 @@ class MainScreen(SessionKeys):
             self.set_filter("")
         elif self.active == "remedy":
             self.go("guided" if self.guided else "findings")
-        elif self.active in ("output", "symptom"):
+        elif self.active in ("output", "matrix", "symptom"):
             self.go("findings")
         elif self.live.running:
             self.stop_reading()
@@ -260,6 +273,23 @@ class MainScreen(SessionKeys):
         self.draw_output(force=True)
         self.draw_bars()
 
+    @on(MatrixPane.Chosen)
+    def open_cell(self, message: MatrixPane.Chosen) -> None:
+        """A verdict's remedy where the session has its finding, else the node of the row."""
+        finding = self.finding_of(message.blame) if message.blame is not None else None
+        if finding is not None:
+            self.show_remedy(finding)
+            self.go("remedy")
+        elif self.query_one(NodesPane).land(message.node):
+            self.show_node(message.node)
+            self.go("output")
+        else:
+            self.say(f"{safe(message.node, limit=60)} is no node of this target: only its results were read")
+
+    @on(MatrixPane.ExportWanted)
+    def export_matrix(self, message: MatrixPane.ExportWanted) -> None:
+        self.run_worker(self.write_matrix(message.view), group="export", exclusive=True)
+
     def another_symptom(self) -> None:
         self.post_message(AnotherSymptom())
 
@@ -277,7 +307,7 @@ class MainScreen(SessionKeys):
     def action_filter(self) -> None:
         pane = self.query_one(f"#{self.active}")
         if not hasattr(pane, "wanted"):
-            self.say("nothing to filter here; 2, 3 and 4 have lists")
+            self.say("nothing to filter here; 2, 3 and 5 have lists")
             return
         box = self.filter_box
         box.display = True

@@ -15,6 +15,7 @@ from straggler.engine.safetext import safe
 from straggler.tui.items import key_of, nodes
 from straggler.tui.live import READING
 from straggler.tui.panes.findings import FindingsPane
+from straggler.tui.panes.matrix import MatrixPane
 from straggler.tui.panes.nodes import NodesPane
 from straggler.tui.panes.output import OutputPane
 from straggler.tui.panes.remedy import RemedyPane
@@ -26,6 +27,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from straggler.engine.acknowledge import Acks
+    from straggler.engine.bandwidth.model import Blame
+    from straggler.engine.bandwidth.view import MatrixView
 
 RECORDING = "this is a recording: nothing can be read again; open the live target for that"
 
@@ -160,6 +163,26 @@ class SessionKeys(Views):
         )
         self.live.changed = True
 
+    # The matrix.
+
+    def finding_of(self, blame: Blame) -> Finding | None:
+        """The finding of this session that says what a verdict says."""
+        wanted = set(blame.subjects)
+        found = self.live.report.findings if self.live.report else ()
+        mine = [one for one in found if one.id.startswith("bandwidth.") and one.level.is_fault]
+        return next((one for one in mine if wanted & set(one.subjects)), None)
+
+    async def write_matrix(self, view: MatrixView) -> None:
+        """Every format at once, beside the event loop; the notice says where."""
+        from straggler.engine.export import matrix_files
+
+        try:
+            where = await self.live.beside(partial(matrix_files.write, view, self.state_dir))
+        except OSError as error:
+            self.say(f"the matrix could not be written: {error.strerror or error}", bad=True)
+            return
+        self.say(f"written: {where} (.svg .csv .json .txt)")
+
     # Copying.
 
     def action_copy(self) -> None:
@@ -178,6 +201,8 @@ class SessionKeys(Views):
             finding = self.query_one(FindingsPane).finding
             if finding is not None:
                 self.copy(finding_text(finding), "finding")
+        elif self.active == "matrix":
+            self.copy(self.query_one(MatrixPane).plain, "what the matrix says")
         else:
             self.copy(self.query_one(f"#{self.active}", TextPane).plain, "page")
 

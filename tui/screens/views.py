@@ -14,6 +14,7 @@ from straggler.tui.panes.bars import Bar
 from straggler.tui.panes.findings import FindingsPane
 from straggler.tui.panes.guided import GuidedPane
 from straggler.tui.panes.lines import Piece
+from straggler.tui.panes.matrix import MatrixPane
 from straggler.tui.panes.nodes import NodesPane
 from straggler.tui.panes.output import OutputPane
 from straggler.tui.panes.remedy import Remedy, RemedyPane
@@ -59,6 +60,7 @@ class Views(Screen[None]):
             live.changed = False
             self.query_one(NodesPane).show(live.rows())
             self.draw_board()
+            self.query_one(MatrixPane).show(live.matrix)
             self.draw_output()
             self.draw_guided()
         self.draw_symptom()
@@ -225,6 +227,8 @@ class Views(Screen[None]):
         if name == "output":
             who = "all nodes, alike folded" if self.output_all else safe(self.chosen_node or "", limit=40)
             return [*said, (f"{who} ", "strong")]
+        if name == "matrix":
+            return headings.matrix_counts(self.live.matrix)
         if name == "findings":
             return [*said, *headings.coverage(self.live.report)]
         if name == "remedy":

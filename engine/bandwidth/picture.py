@@ -1,0 +1,222 @@
+"""A matrix as it is drawn: nodes in an order, sections with names, one sign per pair, and rows made when they are asked for.
+
+A digit is a distance from the median in tenths, rounded: 9 is at the median or above, 8 a tenth slower, 0 nine tenths or more.
+So the digits carry everything, and a colour only repeats them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import pairwise
+
+import numpy as np
+from numpy.typing import NDArray
+
+from straggler.engine.bandwidth import placement
+from straggler.engine.bandwidth.matrix import STATES, Codes, Floats, Ints
+from straggler.engine.bandwidth.model import Kind, RunState
+from straggler.engine.bandwidth.view import MatrixView
+from straggler.engine.model import Node, Placement
+from straggler.engine.safetext import safe
+
+SIGNS = {RunState.FAILED: "x", RunState.TRUNCATED: "~", RunState.IMPLAUSIBLE: "!"}
+"""The sign of a pair without a value to trust."""
+
+UNJUDGED = "?"
+"""The sign of a complete run that has no value at the size that is compared."""
+
+BLANK, SELF = " ", "·"
+LABEL = 16
+"""Columns a row's label takes at most."""
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """Nodes that stand together: places `start` to `stop` of the order."""
+
+    name: str
+    start: int
+    stop: int
+
+
+class Picture:
+    """`order` holds node numbers of the matrix, place by place; `labels` their short names, by node number."""
+
+    def __init__(self, view: MatrixView, order: Sequence[int], sections: Sequence[Section] = ()) -> None:
+        self.view, self.matrix = view, view.matrix
+        self.order = np.asarray(order, dtype=np.intp)
+        self.sections = tuple(sections)
+        self.place = np.empty(len(order), dtype=np.intp)
+        self.place[self.order] = np.arange(len(order))
+        self.labels, self.lead = short_names(self.matrix.nodes)
+        self.numbers = {name: number for number, name in enumerate(self.matrix.nodes)}
+
+    def __len__(self) -> int:
+        return len(self.order)
+
+    @cached_property
+    def _short(self) -> float:
+        """How far the fleet as a whole is behind: beside its own median everything would look well."""
+        effects = [one.effect for one in self.view.attribution.verdicts if one.kind is Kind.CLUSTER]
+        return next((one for one in effects if one is not None and one > -1), 0.0)
+
+    @property
+    def norm_name(self) -> str:
+        return "what it should be" if self._short else "the median"
+
+    @cached_property
+    def norm(self) -> float | None:
+        """The value that 9 stands for: the median, unless a verdict says that the median itself is slow."""
+        median = self.view.attribution.median
+        if median is None:
+            return None
+        fair = 1 + self._short
+        return median * fair if self.matrix.metric.lower_is_better else median / fair
+
+    @cached_property
+    def signs(self) -> Codes:
+        """One character code per pair, in the order of the matrix's arrays."""
+        return signs(self.matrix.value, self.matrix.state, self.norm, self.matrix.metric.lower_is_better)
+
+    @cached_property
+    def own(self) -> Codes:
+        """One per node: `·` unless its run alone was slow, failed or is in doubt."""
+        matrix = self.matrix
+        ran = matrix.alone_runs > 0
+        good = matrix.alone[ran & (matrix.alone_state == 0) & ~np.isnan(matrix.alone)]
+        median = float(np.median(good)) if len(good) else None
+        out = signs(matrix.alone, matrix.alone_state, median, matrix.metric.lower_is_better)
+        out[~ran | (out == ord("9"))] = ord(SELF)
+        return out
+
+    @cached_property
+    def _by_b(self) -> NDArray[np.intp]:
+        return np.argsort(self.matrix.b, kind="stable")
+
+    @cached_property
+    def _starts(self) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+        """Where each node's pairs begin, once as `a` and once, through `_by_b`, as `b`."""
+        edges = np.arange(len(self.matrix.nodes) + 1)
+        return np.searchsorted(self.matrix.a, edges), np.searchsorted(self.matrix.b[self._by_b], edges)
+
+    def pairs_of(self, node: int) -> tuple[Ints, NDArray[np.intp]]:
+        """The partners of a node and where their pairs stand in the arrays."""
+        as_a, as_b = self._starts
+        first = np.arange(as_a[node], as_a[node + 1])
+        second = self._by_b[as_b[node] : as_b[node + 1]]
+        at = np.concatenate([first, second])
+        return np.concatenate([self.matrix.b[first], self.matrix.a[second]]), at
+
+    def row(self, place: int) -> str:
+        """The signs of one row, a character per place."""
+        node = int(self.order[place])
+        partners, at = self.pairs_of(node)
+        out = np.full(len(self.order), ord(BLANK), dtype=np.uint8)
+        out[self.place[partners]] = self.signs[at]
+        out[place] = self.own[node]
+        return out.tobytes().decode("latin-1")
+
+    def values(self, place: int) -> Floats:
+        """The values of one row, NaN where there is none; on the diagonal the node alone."""
+        node = int(self.order[place])
+        partners, at = self.pairs_of(node)
+        out = np.full(len(self.order), np.nan)
+        out[self.place[partners]] = self.matrix.value[at]
+        out[place] = self.matrix.alone[node]
+        return out
+
+    def label(self, place: int) -> str:
+        return self.labels[int(self.order[place])]
+
+    def node(self, place: int) -> str:
+        return self.matrix.nodes[int(self.order[place])]
+
+    def worst_partner(self, node: int) -> int | None:
+        """The partner a node does worst with: a failed run before a slow one."""
+        partners, at = self.pairs_of(node)
+        if not len(at):
+            return None
+        value = self.matrix.value[at]
+        rank = value if not self.matrix.metric.lower_is_better else -value
+        rank = np.where(np.isnan(rank), -np.inf, rank)
+        return int(partners[int(np.argmin(rank))])
+
+
+def signs(value: Floats, state: Codes, median: float | None, lower_is_better: bool) -> Codes:
+    """Digits for what can be compared, signs for what cannot."""
+    out = np.full(len(value), ord(UNJUDGED), dtype=np.uint8)
+    if median:
+        with np.errstate(divide="ignore", invalid="ignore"):
+            ratio = median / value if lower_is_better else value / median
+        tenths = np.clip(np.floor(np.nan_to_num(10 * ratio, posinf=10) + 0.5) - 1, 0, 9)
+        out = np.where(np.isnan(value), out, tenths.astype(np.uint8) + ord("0")).astype(np.uint8)
+    for code, what in enumerate(STATES):
+        if what in SIGNS:
+            out[state == code] = ord(SIGNS[what])
+    return out
+
+
+def short_names(nodes: Sequence[str]) -> tuple[tuple[str, ...], str]:
+    """What tells nodes apart, and the beginning they share: `001`, `002` and `worker-`. Safe to print."""
+    lead = _shared(nodes)
+    lead = lead.rstrip("0123456789")
+    if (
+        lead
+        and not lead.endswith(("-", "_", "."))
+        and not all(one[len(lead) :][:1].isdigit() for one in nodes)
+    ):
+        lead = ""
+    tail = _shared([one[len(lead) :][::-1] for one in nodes])[::-1]
+    tail = tail[tail.index(".") :] if "." in tail else ""
+    short = [one[len(lead) : len(one) - len(tail)] for one in nodes]
+    if len(set(short)) != len(set(nodes)) or not all(short):
+        short, lead = list(nodes), ""
+    return tuple(safe(one, limit=200)[:LABEL] for one in short), safe(lead, limit=40)
+
+
+def _shared(names: Sequence[str]) -> str:
+    """The beginning all names have; of one name alone nothing is shared."""
+    if len(names) < 2:
+        return ""
+    first, last = min(names), max(names)
+    same = next((at for at, (one, other) in enumerate(zip(first, last, strict=False)) if one != other), None)
+    return first[:same]
+
+
+def arranged(view: MatrixView) -> Picture:
+    """In the order of placement, with the boundaries between what stands apart."""
+    nodes = [Node(name, placement=view.placements.get(name, Placement())) for name in view.matrix.nodes]
+    numbers = {name: number for number, name in enumerate(view.matrix.nodes)}
+    order = [numbers[node.id] for node in placement.order(nodes)]
+    return Picture(view, order, sections(view, order))
+
+
+def sections(view: MatrixView, order: Sequence[int]) -> list[Section]:
+    """Runs of nodes that stand together on the coarsest level on which any two differ; none where nothing is known."""
+    nowhere = Placement()
+    where = [
+        dict(placement.boundaries(view.placements.get(view.matrix.nodes[number], nowhere)))
+        for number in order
+    ]
+    for level in dict.fromkeys(level for one in where for level in one):
+        keys = [one.get(level) for one in where]
+        if len(set(keys)) > 1:
+            edges = [0, *(at for at in range(1, len(keys)) if keys[at] != keys[at - 1]), len(keys)]
+            return [
+                Section(safe(keys[start] or f"no {level}", limit=60), start, stop)
+                for start, stop in pairwise(edges)
+            ]
+    return []
+
+
+def by_score(view: MatrixView) -> list[int]:
+    """Worst first; nodes nothing is known of come last."""
+    scores = view.attribution.scores
+
+    def key(number: int) -> tuple[bool, float, int]:
+        score = scores.get(view.matrix.nodes[number])
+        return score is None, score or 0.0, number
+
+    return sorted(range(len(view.matrix.nodes)), key=key)

@@ -1,0 +1,191 @@
+"""A matrix in short sentences: the same ones on the screen and in the text report. Names in them are safe to print."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from straggler.engine.bandwidth.model import Kind, RunState
+from straggler.engine.safetext import safe
+
+if TYPE_CHECKING:
+    from straggler.engine.bandwidth.matrix import Cell, Matrix
+    from straggler.engine.bandwidth.model import Attribution, Blame, Doubt
+    from straggler.engine.bandwidth.view import Expected, MatrixView
+
+STATE_WORDS = {
+    RunState.OK: "ok",
+    RunState.FAILED: "failed",
+    RunState.TRUNCATED: "cut off",
+    RunState.IMPLAUSIBLE: "above what the wire can carry",
+}
+NAME = 60
+"""Characters of a node's name that are shown."""
+
+
+def name(node: str) -> str:
+    return safe(node, limit=NAME)
+
+
+def number(value: float) -> str:
+    """Three digits: `471`, `47.1`, `4.71`."""
+    return f"{value:,.0f}" if value >= 99.95 else f"{value:.1f}" if value >= 9.995 else f"{value:.2f}"
+
+
+def unit(matrix: Matrix) -> str:
+    return matrix.metric.value.rpartition(" ")[2]
+
+
+def percent(share: float) -> str:
+    """`−31 %`, `+2 %`; a change too small to show is `±0 %`."""
+    whole = round(100 * share)
+    return f"−{-whole:,} %" if whole < 0 else f"+{whole:,} %" if whole > 0 else "±0 %"
+
+
+def size(octets: int | None) -> str:
+    """`8 GiB`; sizes that are no whole number of a unit keep one decimal."""
+    if not octets:
+        return "no common size" if octets is None else "a size not given"
+    for unit, step in (("GiB", 1 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10)):
+        if octets >= step:
+            return f"{octets / step:.0f} {unit}" if octets % step == 0 else f"{octets / step:.1f} {unit}"
+    return f"{octets} B"
+
+
+def many(count: int, what: str) -> str:
+    return f"{count:,} {what}" if count == 1 else f"{count:,} {what}s"
+
+
+def pair(one: str, other: str) -> str:
+    return f"{name(one)} by itself" if one == other else f"{name(one)} × {name(other)}"
+
+
+def pairs_possible(matrix: Matrix) -> int:
+    return len(matrix.nodes) * (len(matrix.nodes) - 1) // 2
+
+
+def title(view: MatrixView) -> Iterator[str]:
+    """The parts of the headline, in the order they matter."""
+    matrix, found = view.matrix, view.attribution
+    yield f"Pairwise {matrix.metric.value} at {size(matrix.size)}"
+    yield f"{len(matrix):,} of {many(pairs_possible(matrix), 'pair')}"
+    if found.median is not None:
+        yield f"median {number(found.median)}"
+    yield from expectation(view.expected)
+
+
+def expectation(expected: Expected) -> Iterator[str]:
+    low, high, what = expected.low, expected.high, safe(expected.what, limit=40)
+    kind = f" for {what}" if what else ""
+    if low is not None and high is not None and low != high:
+        yield f"expected {number(low)}–{number(high)}{kind}"
+    elif low is not None or high is not None:
+        yield f"expected {number(low if low is not None else high or 0.0)}{kind}"
+    else:
+        yield f"no expectation known{kind}"
+    if expected.ceiling is not None:
+        yield f"ceiling {number(expected.ceiling)}"
+
+
+def headline(blame: Blame) -> str:
+    """Who is accused of what."""
+    who = [name(one) for one in blame.subjects]
+    if blame.kind is Kind.CLUSTER:
+        return "the fleet as a whole is slow"
+    if blame.kind is Kind.NODE:
+        if blame.effect is None:
+            return f"every run of {who[0]}{' by itself' if blame.alone else ''} failed"
+        return f"{who[0]} is slow by itself" if blame.alone else f"{who[0]} is slow"
+    lost = "fails" if blame.effect is None else "is slow"
+    if blame.kind is Kind.LINK:
+        return f"the link {' × '.join(who)} {lost}"
+    first = blame.subjects[0] if blame.subjects else ""
+    level, _, place = first.partition(":")
+    if place == "*":
+        return f"whatever crosses from one {safe(level, limit=NAME)} to another {lost}"
+    rest = [
+        f"any other {safe(level, limit=NAME)}" if one.endswith(":*") else name(one)
+        for one in blame.subjects[1:]
+    ]
+    return f"what crosses between {' and '.join([name(first), *rest])} {lost}"
+
+
+def sureness(blame: Blame) -> str:
+    """`−31 %, 97 % sure, 61 of 63 pairs`"""
+    effect = [] if blame.effect is None else [percent(blame.effect)]
+    what = "run" if blame.alone else "pair"
+    return ", ".join([*effect, f"{sure(blame.confidence)} sure", f"{blame.slow:,} of {many(blame.of, what)}"])
+
+
+def sure(confidence: float) -> str:
+    """Never rounded up to a certainty nobody has."""
+    whole = round(100 * confidence)
+    return "> 99 %" if whole >= 100 else f"{whole} %"
+
+
+def verdict(blame: Blame) -> str:
+    return f"{headline(blame)} ({sureness(blame)})"
+
+
+def next_pair(wanted: tuple[str, str] | None) -> str:
+    """What to run next, nothing else beside it."""
+    if wanted is None:
+        return ""
+    return f"{pair(*wanted)}, alone" if wanted[0] != wanted[1] else pair(*wanted)
+
+
+def doubt(one: Doubt) -> str:
+    effect = f" ({percent(one.effect)})" if one.effect is not None else ""
+    return f"repeat {next_pair(one.pair)}{effect}: {safe(one.why, limit=300)}"
+
+
+def nobody(found: Attribution, matrix: Matrix) -> str:
+    """What stands where no verdict does: what was looked at decides how much that is worth."""
+    if not len(matrix) and not any(matrix.alone_runs):
+        return "no run was read: nothing can be said of any node"
+    if found.median is None:
+        return "no pair gave a value at one size: nothing can be said of any node"
+    return (
+        f"nobody is accused; {many(len(found.doubts), 'run')} to repeat"
+        if found.doubts
+        else "nobody is accused"
+    )
+
+
+def uncovered(matrix: Matrix) -> Iterator[str]:
+    """What the runs leave open, in counts; nothing of it is fine, it is not known."""
+    missing = pairs_possible(matrix) - len(matrix)
+    if missing:
+        yield f"{many(missing, 'pair')} not run"
+    for code, state in enumerate((RunState.OK, RunState.FAILED, RunState.TRUNCATED, RunState.IMPLAUSIBLE)):
+        count = int((matrix.state == code).sum())
+        if count and state is not RunState.OK:
+            yield f"{many(count, 'pair')} {STATE_WORDS[state]}"
+    without = int(((matrix.state == 0) & (matrix.value != matrix.value)).sum())
+    if without:
+        yield f"{many(without, 'pair')} without a value at {size(matrix.size)}"
+    alone = len(matrix.nodes) - int((matrix.alone_runs > 0).sum())
+    if alone and len(matrix.nodes):
+        yield f"{many(alone, 'node')} not run alone" if alone < len(matrix.nodes) else "no node was run alone"
+
+
+def directions(cell: Cell, matrix: Matrix) -> list[tuple[str, str, float]]:
+    """The best value by the host that came first, where runs of a pair differ in that."""
+    best: dict[tuple[str, str], float] = {}
+    lower = matrix.metric.lower_is_better
+    for run in cell.runs:
+        value = None if matrix.size is None else run.points.get(matrix.size)
+        if value is None or len(run.hosts) != 2 or run.state is not RunState.OK:
+            continue
+        way = (run.hosts[0], run.hosts[1])
+        known = best.get(way)
+        best[way] = value if known is None else min(known, value) if lower else max(known, value)
+    directed = any(run.directed for run in cell.runs)
+    return [(*way, value) for way, value in sorted(best.items())] if directed or len(best) > 1 else []
+
+
+def against(value: float | None, norm: float | None, *, lower_is_better: bool = False) -> float | None:
+    """How far a value is from the norm, negative is slower; None where one of both is missing."""
+    if value is None or not norm or (lower_is_better and not value):
+        return None
+    return (norm / value if lower_is_better else value / norm) - 1

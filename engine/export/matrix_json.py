@@ -1,0 +1,124 @@
+"""The matrix as JSON, schema 1 of the command-line contract. Scripts depend on every name here; no number in it is NaN."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Sequence
+from typing import Any
+
+from straggler.engine.bandwidth.matrix import STATES, Matrix
+from straggler.engine.bandwidth.model import Blame, Run
+from straggler.engine.bandwidth.view import MatrixView
+from straggler.engine.safetext import safe
+
+
+def render(view: MatrixView) -> str:
+    """One JSON document and a newline. File text is escaped by JSON and neutralised besides."""
+    return json.dumps(document(view), indent=1, ensure_ascii=True, allow_nan=False) + "\n"
+
+
+def document(view: MatrixView) -> dict[str, Any]:
+    matrix, found = view.matrix, view.attribution
+    names = [safe(name) for name in matrix.nodes]
+    return {
+        "schema": 1,
+        "metric": matrix.metric.value,
+        "lower_is_better": matrix.metric.lower_is_better,
+        "collective": None if matrix.collective is None else safe(matrix.collective),
+        "size_bytes": matrix.size or None,
+        "nodes": names,
+        "pairs": _pairs(matrix, names),
+        "median_gbs": number(found.median),
+        "mean_gbs": number(found.mean),
+        "verdicts": [_verdict(one) for one in found.verdicts],
+        "doubts": [
+            {"pair": [safe(name) for name in one.pair], "effect": number(one.effect), "why": safe(one.why)}
+            for one in found.doubts
+        ],
+        "below_mean": [[safe(one), safe(other)] for one, other in found.below_mean],
+        "standings": {safe(name): standing.value for name, standing in found.standings.items()},
+        "scores": {safe(name): number(score) for name, score in found.scores.items()},
+        "alone": _alone(matrix, names),
+        "groups": [_group(run) for run in matrix.groups],
+        "expected": {
+            "low": number(view.expected.low),
+            "high": number(view.expected.high),
+            "what": safe(view.expected.what),
+            "source": safe(view.expected.source),
+        },
+        "ceiling": number(view.expected.ceiling),
+        "notes": [safe(note) for note in dict.fromkeys((*matrix.notes, *found.notes))],
+        "settled": found.settled,
+    }
+
+
+def number(value: float | None) -> float | None:
+    """Six digits tell any two runs apart; what is no finite number is null."""
+    if value is None or not math.isfinite(value):
+        return None
+    return float(f"{value:.6g}")
+
+
+def _pairs(matrix: Matrix, names: Sequence[str]) -> list[dict[str, Any]]:
+    states = [STATES[code].value for code in matrix.state.tolist()]
+    return [
+        {
+            "a": names[a],
+            "b": names[b],
+            "busbw_gbs": number(value) if state == "ok" else None,
+            "status": state,
+            "runs": runs,
+        }
+        for a, b, value, state, runs in zip(
+            matrix.a.tolist(),
+            matrix.b.tolist(),
+            matrix.value.tolist(),
+            states,
+            matrix.runs.tolist(),
+            strict=True,
+        )
+    ]
+
+
+def _verdict(one: Blame) -> dict[str, Any]:
+    return {
+        "kind": one.kind.value,
+        "subjects": [safe(name) for name in one.subjects],
+        "effect": number(one.effect),
+        "confidence": round(one.confidence, 3),
+        "why": safe(one.why),
+        "next_pair": None if one.next_pair is None else [safe(name) for name in one.next_pair],
+        "slow": one.slow,
+        "of": one.of,
+        "alone": one.alone,
+        "evidence": [safe(line) for line in one.evidence],
+    }
+
+
+def _alone(matrix: Matrix, names: Sequence[str]) -> dict[str, Any]:
+    return {
+        "size_bytes": matrix.alone_size or None,
+        "nodes": [
+            {
+                "node": names[at],
+                "value": number(float(matrix.alone[at])),
+                "status": STATES[int(matrix.alone_state[at])].value,
+                "runs": int(matrix.alone_runs[at]),
+            }
+            for at in range(len(names))
+            if matrix.alone_runs[at]
+        ],
+    }
+
+
+def _group(run: Run) -> dict[str, Any]:
+    largest = max(run.points, default=None)
+    return {
+        "hosts": [safe(host) for host in run.hosts],
+        "status": run.state.value,
+        "size_bytes": largest or None,
+        "value": None if largest is None else number(run.points[largest]),
+        "source": safe(run.source),
+        "why": safe(run.why),
+    }
