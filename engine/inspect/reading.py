@@ -9,7 +9,7 @@ from straggler.engine.bandwidth.readers.lines import clean
 from straggler.engine.inspect.kinds import KINDS
 from straggler.engine.inspect.model import UNKNOWN, Inspected, Part, Said
 from straggler.engine.knowledge import Knowledge
-from straggler.engine.model import Evidence, Finding
+from straggler.engine.model import Evidence, Finding, Node
 from straggler.engine.safetext import safe
 from straggler.engine.sections import Sections
 
@@ -79,6 +79,6 @@ def _finding(group: list[Said], path: str, known: Knowledge, sections: Sections)
     )
     if not made.level.is_fault:
         return replace(made, theirs=sections.get(made.reference).theirs)
-    shown = sections.render(made, (), known)
+    shown = sections.render(made, [Node(name) for said in group[:1] for name in said.subjects], known)
     left_out = tuple(f"{other.what}: {other.why}" for other in shown.left_out)
     return replace(made, commands=shown.commands, left_out=left_out, theirs=shown.theirs)

@@ -13,6 +13,7 @@ from typing import Any
 from straggler.engine import knowledge
 from straggler.engine.compat import tomllib
 from straggler.engine.coverage import SECTIONS
+from straggler.engine.inspect import kinds
 from straggler.engine.knowledge import Knowledge
 from straggler.engine.model import Status
 from straggler.engine.rules import RULES, peers
@@ -24,7 +25,7 @@ HERE = Path(__file__).parent
 
 @dataclass(frozen=True)
 class House:
-    """`fleet`: findings made by rules over many nodes. `code`: module file -> its tree. `rows`: the specification's rows."""
+    """`fleet`: findings made over many nodes or a captured file. `code`: module file -> its tree. `rows`: the specification's rows."""
 
     known: Knowledge
     sections: Sections
@@ -47,7 +48,7 @@ def house() -> House:
         known=knowledge.load(),
         sections=Sections.load(),
         rules=RULES,
-        fleet=peers.FINDS,
+        fleet=(*peers.FINDS, *kinds.FINDS),
         code={
             name: ast.parse(text)
             for package in ("engine", "tui")

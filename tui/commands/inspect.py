@@ -24,14 +24,16 @@ def run(args: argparse.Namespace) -> int:
     from straggler.engine.inspect import report
 
     files = inspected(args.paths)
-    output.put(report.as_json(files) if args.format == "json" else report.as_text(files))
-    for one in files:
-        if not one.read:
-            output.note(f"{one.path} {one.why}")
-    if not any(one.read for one in files):
+    lost = [one for one in files if not one.read]
+    if len(lost) == len(files):
+        told = f"{lost[0].path} {lost[0].why}" if lost else "the folder is empty"
+        more = f" (and {len(lost) - 1} more)" if len(lost) > 1 else ""
         raise FatalError(
-            "nothing could be read; name files or folders that you may read, or - for standard input"
+            f"nothing could be read: {told}{more}; name files that you may read, or - for standard input"
         )
+    output.put(report.as_json(files) if args.format == "json" else report.as_text(files))
+    for one in lost:
+        output.note(f"{one.path} {one.why}")
     return 0
 
 
