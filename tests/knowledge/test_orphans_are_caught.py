@@ -19,6 +19,7 @@ from tests.knowledge.house import House, house
 V = TypeVar("V")
 SECTION = "cpu.md#cpu-governor"
 RULES_FILE = "engine/rules/governor.py"
+BUSBW = house().known.instances["p5.48xlarge"].busbw[0]
 
 
 def without(table: Mapping[Any, V], key: Any) -> dict[Any, V]:
@@ -125,6 +126,9 @@ BROKEN: Mapping[str, tuple[orphans.Check, Callable[[], House], str]] = {
         "Xid 79: SHRUG"),
     "an instance from nowhere": (
         orphans.instances_without_source, lambda: entry("instances", "p5.48xlarge", source="memory"), "p5.48xlarge"),
+    "a figure of bandwidth from nowhere": (
+        orphans.instances_without_source,
+        lambda: entry("instances", "p5.48xlarge", busbw=(msgspec.structs.replace(BUSBW, source="memory"),)), "p5.48xlarge"),
     "a symptom that asks no rule there is": (
         orphans.symptoms_that_lead_nowhere, lambda: entry("symptoms", "gpu-errors", rules=("xids",)), "gpu-errors: rule xids"),
     "a symptom without sections": (
@@ -151,6 +155,10 @@ BROKEN: Mapping[str, tuple[orphans.Check, Callable[[], House], str]] = {
     "a source that is not https": (
         orphans.links_that_are_not_https, lambda: entry("thresholds", "disk.warn", source="http://example.com"),
         "threshold disk.warn: http://example.com"),
+    "a row that points to no section": (
+        orphans.sections_that_do_not_exist, lambda: row("Z9", what="x", section="gpu.md#none"), "row Z9: gpu.md#none"),
+    "a row with a section and a reason why not": (
+        orphans.rows_with_a_stale_reason, lambda: row("Z9", what="x", section=SECTION, why_not="later"), "Z9"),
     "a row nobody answers": (orphans.rows_nobody_answers, lambda: row("Z9", what="x"), "Z9"),
     "a row whose reason is empty": (orphans.rows_nobody_answers, lambda: row("A1", what="x", why_not=" "), "A1"),
     "a row with a rule and a reason why not": (
