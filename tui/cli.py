@@ -13,12 +13,15 @@ from collections.abc import Sequence
 from typing import NoReturn
 
 from straggler.engine.errors import StragglerError, UsageError
-from straggler.tui.commands import check, output, replay, sessions, ui
+from straggler.tui.commands import check, inspect, matrix, output, replay, sessions, sweep, ui
 from straggler.tui.commands.base import Command
 
 COMMANDS: tuple[Command, ...] = (
     Command("ui", "open the terminal UI (the default)", ui.arguments, ui.run),
     Command("check", "read the target, judge it, print the report", check.arguments, check.run),
+    Command("matrix", "read pairwise bandwidth results, say who is to blame", matrix.arguments, matrix.run),
+    Command("sweep", "plan pairwise bandwidth runs, read what comes of them", sweep.arguments, sweep.run),
+    Command("inspect", "read captured outputs and logs: no cluster needed", inspect.arguments, inspect.run),
     Command("sessions", "list the sessions on this machine", sessions.arguments, sessions.run),
     Command("replay", "open a session again, offline", replay.arguments, replay.run),
 )
@@ -35,6 +38,7 @@ examples:
   straggler --hosts 'user@node[001-016]:22' --sudo   real machines by SSH
   straggler --hosts @hosts.txt --symptom gpu-errors
   straggler check --local --format json              without a screen
+  straggler matrix results/ --instance-type p5.48xlarge --topology nodes.json
   straggler replay SESSION
 
 options of the terminal UI: straggler ui --help; of a command: straggler COMMAND --help

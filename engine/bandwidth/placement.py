@@ -5,6 +5,7 @@ From the target's own placement, or from a file: `{"node": {"az": …, "layers":
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
@@ -12,7 +13,7 @@ import msgspec
 
 from straggler.engine.errors import UsageError
 from straggler.engine.model import Node, Placement
-from straggler.engine.safetext import safe
+from straggler.engine.nodesets import natural
 
 MOST_BYTES = 64_000_000
 """The longest topology file that is read: 100,000 nodes need a quarter of it."""
@@ -42,21 +43,13 @@ def order(nodes: Sequence[Node]) -> tuple[Node, ...]:
 
 
 def natural_ranks(names: Iterable[str]) -> dict[str, int]:
-    """Each name's place in natural order: `worker-2` before `worker-10`."""
-    from ClusterShell.NodeSet import RESOLVER_NOGROUP, NodeSet, NodeSetException
+    """Each name's place in natural order: `worker-2` before `worker-10`; what is no host name comes last."""
+    plain = re.compile(r"[A-Za-z0-9._-]+")
 
-    every = sorted(set(names))
-    plain = [name for name in every if name and not set(name) - _PLAIN]
-    try:
-        found = [str(name) for name in NodeSet.fromlist(plain, resolver=RESOLVER_NOGROUP)]
-    except (NodeSetException, ValueError):
-        found = []
-    wanted = set(every)
-    ranked = dict.fromkeys(name for name in found if name in wanted)
-    return {name: at for at, name in enumerate([*ranked, *(name for name in every if name not in ranked)])}
+    def key(name: str) -> tuple[bool, object]:
+        return (False, natural(name)) if plain.fullmatch(name) else (True, name)
 
-
-_PLAIN = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-")
+    return {name: at for at, name in enumerate(sorted(set(names), key=key))}
 
 
 def _known_first(text: str | None) -> tuple[bool, str]:
@@ -107,5 +100,5 @@ def _placement(path: Path, name: str, raw: msgspec.Raw) -> Placement:
     try:
         entry = msgspec.json.decode(raw, type=_Entry)
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        raise UsageError(f"{path}: node {safe(name)!r}: {error}; its keys are {_KEYS}") from error
+        raise UsageError(f"{path}: node {name!r}: {error}; its keys are {_KEYS}") from error
     return Placement(entry.az or None, entry.layers, entry.block or None, entry.ultraserver or None)

@@ -137,11 +137,8 @@ def _seats(nodes: Sequence[str], placement: Mapping[str, Placement], seed: int) 
     draw.shuffle(shuffled)
     levels = {node: dict(boundaries(placement.get(node, Placement()))) for node in shuffled}
     names = _level_names(levels.values())
-    groups = sorted({tuple(levels[node].get(name, "") for name in names) for node in nodes})
-    turned = {group: at for at, group in enumerate(groups)}
-    row: list[str | None] = sorted(
-        shuffled, key=lambda node: turned[tuple(levels[node].get(name, "") for name in names)]
-    )
+    groups = {node: tuple(levels[node].get(name, "") for name in names) for node in shuffled}
+    row: list[str | None] = [*sorted(shuffled, key=groups.__getitem__)]
     if len(row) % 2:
         row.append(None)
     # Facing each other across axis 0: the hub and circle seat 0, then seats k and -k.

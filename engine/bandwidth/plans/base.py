@@ -113,7 +113,7 @@ def check_names(names: Sequence[str]) -> None:
     for name in names:
         if not NAME.fullmatch(name) or "__" in name:
             raise UsageError(
-                f"node {safe(name)!r} cannot be swept: names have letters, digits, dots, hyphens and single underscores;"
+                f"node {name!r} cannot be swept: names have letters, digits, dots, hyphens and single underscores;"
                 " give it such a name (for SSH: a Host entry in ssh config)"
             )
 
@@ -122,7 +122,7 @@ def size(text: str) -> int:
     """`8M` in bytes, as nccl-tests reads it. Raises UsageError."""
     found = _SIZE.fullmatch(text.strip().removesuffix("iB").removesuffix("B"))
     if found is None or int(found[1]) == 0:
-        raise UsageError(f"{safe(text)!r} is not a message size; write it like 8M or 8G")
+        raise UsageError(f"{text!r} is not a message size; write it like 8M or 8G")
     return int(found[1]) * _FACTOR[found[2].upper()]
 
 
@@ -147,7 +147,7 @@ def environment(known: Knowledge, efa: int, own: Sequence[str] = ()) -> tuple[st
     """What every run has in its environment; the operator's own settings come on top. Raises UsageError."""
     for one in own:
         if not ENVIRONMENT.fullmatch(one):
-            raise UsageError(f"--env {safe(one)!r} is not NAME=VALUE on one line")
+            raise UsageError(f"--env {one!r} is not NAME=VALUE on one line")
     words = [*known.word("sweep.environment").split(), *own]
     if efa:
         words = [*known.word("sweep.environment-efa").split(), *words]

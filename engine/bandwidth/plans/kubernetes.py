@@ -7,7 +7,6 @@ https://github.com/awslabs/awsome-distributed-ai/tree/main/micro-benchmarks/nccl
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -21,7 +20,7 @@ from straggler.engine.bandwidth.plans.base import (
     Plan,
     Pods,
     folder,
-    result,
+    listing,
     stem,
 )
 from straggler.engine.errors import UsageError
@@ -33,11 +32,17 @@ LABEL = "straggler-sweep"
 
 ANNOTATION = "straggler-nodes"
 
+LATE_SECONDS = 60
+"""What the script waits longer than Kubernetes lets a run go on."""
+
+READY_SECONDS = 240
+"""What the launcher waits for its workers at most, before the run."""
+
 SCRIPT = f"""\
 echo "{HEAD} $NODES"
 if [ -n "${{PAIR:-}}" ]; then
   # The workers' sshd may be a moment behind the pods. Nothing is loaded before both answer.
-  for try in $(seq 60); do "$1" --allow-run-as-root -np 2 -N 1 true >/dev/null 2>&1 && break; sleep 2; done
+  until timeout 20 "$1" --allow-run-as-root -np 2 -N 1 true >/dev/null 2>&1 || ((SECONDS > {READY_SECONDS})); do sleep 2; done
 fi
 status=0 began=$SECONDS
 timeout -k "$GRACE" "$DEADLINE" "$@" 2>&1 || status=$?
@@ -49,19 +54,17 @@ exit "$status"
 """
 """What the launcher and the pod of a node alone run, with the run itself as its arguments (bash)."""
 
-READY_SECONDS = 240
-"""What the wait for both workers takes at most, beside the run: 60 tries of mpirun with 2 s between them."""
-
 
 def files(plan: Plan, rounds: Sequence[Round]) -> Mapping[str, str]:
-    """The manifests of these rounds and the script that saves their logs. Raises UsageError where there is no image."""
+    """The manifests of these rounds, and the script that runs them and saves their logs. Raises UsageError where there is no image."""
     if plan.pods is None:
         raise UsageError(
             "--engine kubernetes needs --image IMAGE: one with CUDA, EFA, Open MPI with sshd and nccl-tests"
             " (how to build it: awsome-distributed-ai, micro-benchmarks/nccl-tests/nccl-tests.Dockerfile)"
         )
     manifests = {f"manifests/{folder(one)}.yaml": _manifest(plan.load, plan.pods, one) for one in rounds}
-    return {**manifests, f"collect-{stem(rounds)}.sh": _collect(rounds)}
+    lists = {f"lists/{folder(one)}.list": listing(one) for one in rounds}
+    return {f"sweep-{stem(rounds)}.sh": _script(plan.pods, plan.load, rounds), **manifests, **lists}
 
 
 def _manifest(load: Load, pods: Pods, one: Round) -> str:
@@ -71,13 +74,23 @@ def _manifest(load: Load, pods: Pods, one: Round) -> str:
         job(load, pods, one, at, member) if len(member) == 1 else mpi_job(load, pods, one, at, member)
         for at, member in enumerate(one.members, 1)
     ]
-    dumper = getattr(yaml, "CSafeDumper", yaml.SafeDumper)
+
+    class Dumper(getattr(yaml, "CSafeDumper", yaml.SafeDumper)):  # type: ignore[misc]
+        """With a script as a block one can read, and nothing written once and referred to after."""
+
+        def ignore_aliases(self, data: object) -> bool:
+            return True
+
+    def written(dumper: Any, text: str) -> Any:
+        return dumper.represent_scalar("tag:yaml.org,2002:str", text, style="|" if "\n" in text else None)
+
+    Dumper.add_representer(str, written)
     text = yaml.dump_all(
-        documents, Dumper=dumper, sort_keys=False, explicit_start=True, default_flow_style=False, width=1000
+        documents, Dumper=Dumper, sort_keys=False, explicit_start=True, default_flow_style=False, width=1000
     )
     return (
         f"# Pairwise bandwidth, written by straggler sweep: {folder(one)}, {len(one.members)} runs at once.\n"
-        f"# kubectl create -f FILE; then the collect script of this round; then kubectl delete -f FILE, before the next round.\n"
+        f"# The script beside it creates, saves and deletes. By hand: one round at a time, nothing else on these nodes.\n"
         f"# It loads GPUs and network of these nodes; a pod waits while a node's GPUs are in use.\n{text}"
     )
 
@@ -140,7 +153,7 @@ def job(load: Load, pods: Pods, one: Round, at: int, alone: Sequence[str]) -> Js
     pod["restartPolicy"] = "Never"
     pod["containers"][0] |= {
         "command": ["/bin/bash", "-c", SCRIPT, "straggler"],
-        "args": mpirun.command(alone, load),
+        "args": _literal(mpirun.command(alone, load)),
         "env": _variables(load, alone),
     }
     return {
@@ -163,7 +176,12 @@ def _argv(load: Load, pair: Sequence[str]) -> list[str]:
     words[at : at + 2] = ["-N", str(load.gpus)]
     at = words.index("--bind-to")
     words[at:at] = ["-x", "PATH", "-x", "LD_LIBRARY_PATH"]
-    return words
+    return _literal(words)
+
+
+def _literal(words: Sequence[str]) -> list[str]:
+    """Kubernetes fills `$(NAME)` in arguments; ours mean what they say."""
+    return [word.replace("$(", "$$(") for word in words]
 
 
 def _variables(load: Load, member: Sequence[str]) -> list[Json]:
@@ -207,46 +225,74 @@ def _pod(load: Load, pods: Pods, nodes: Sequence[str], role: str) -> Json:
     return spec
 
 
-def _collect(rounds: Sequence[Round]) -> str:
-    lines = [
-        f"save {'mpijob' if len(member) > 1 else 'job'} {name(one, at)} {shlex.quote(result(one, member))}"
-        f" {' '.join(map(shlex.quote, member))}"
-        for one in rounds
-        for at, member in enumerate(one.members, 1)
-    ]
+def _script(pods: Pods, load: Load, rounds: Sequence[Round]) -> str:
+    longest = pods.start_seconds + READY_SECONDS + load.deadline + load.grace + LATE_SECONDS
+    name = f"sweep-{stem(rounds)}.sh"
     return f"""\
 #!/bin/bash
-# Saves the log of every run that has come to an end as its result. Run it again for what is still going on.
-# Arguments go to kubectl:  ./collect-{stem(rounds)}.sh --context NAME -n NAMESPACE
+# Pairwise bandwidth, written by straggler sweep: {len(rounds)} rounds, {sum(len(one.members) for one in rounds)} runs.
+# Creates the objects of one round, saves each log as its result, deletes the objects, goes on with the next round.
+# Arguments go to kubectl:  ./{name} --context NAME -n NAMESPACE
+# COLLECT_ONLY=1 creates and deletes nothing. A result that is there already is kept, so it can be run again.
 set -u
 cd "$(dirname "$0")" || exit 1
 kubectl=(kubectl "$@")
-waiting=0
+rounds=({" ".join(folder(one) for one in rounds)})
 log=$(mktemp) || exit 1
-trap 'rm -f "$log"' EXIT
+conditions='{{range .status.conditions[?(@.status=="True")]}}{{.type}} {{.reason}}{{"\\n"}}{{end}}'
+created=
+finish() {{
+  if [ -n "$created" ]; then "${{kubectl[@]}}" delete --ignore-not-found -f "manifests/$created.yaml" >/dev/null; fi
+  created=
+}}
+trap 'finish; rm -f "$log"' EXIT
+trap 'exit 130' INT TERM HUP
 
-save() {{  # KIND NAME FILE NODE...
+save() {{  # KIND NAME FILE NODE...; status 1: it has not come to an end
   local kind=$1 name=$2 file=$3 pod=$2 ended
   shift 3
-  [ -e "$file" ] && return
+  [ -e "$file" ] && return 0
   [ "$kind" = mpijob ] && pod=$name-launcher
-  "${{kubectl[@]}}" logs "job/$pod" >"$log" 2>/dev/null
+  "${{kubectl[@]}}" logs "job/$pod" >"$log" 2>/dev/null </dev/null
   if ! grep -q '^{CLOSING} ' "$log"; then
-    # No closing line: still going on, or ended from outside. Then the result says so.
-    ended=$("${{kubectl[@]}}" get "$kind/$name" \\
-      -o 'jsonpath={{range .status.conditions[?(@.status=="True")]}}{{.type}} {{.reason}}{{"\\n"}}{{end}}' 2>/dev/null | grep '^Failed')
-    if [ -z "$ended" ]; then
-      waiting=$((waiting + 1))
-      return
-    fi
+    # No closing line: still going on, or ended from outside; then the result says so.
+    ended=$("${{kubectl[@]}}" get "$kind/$name" -o "jsonpath=$conditions" 2>/dev/null </dev/null | grep '^Failed')
+    [ -n "$ended" ] || return 1
     if [ ! -s "$log" ]; then echo "{HEAD} $*" >"$log"; fi
-    printf '\\n# straggler: Kubernetes ended it: %s\\n{CLOSING} 1\\n' "$ended" >>"$log"
+    printf '\\n# straggler: ended from outside: %s\\n{CLOSING} 1\\n' "$ended" >>"$log"
   fi
-  mkdir -p "$(dirname "$file")"
-  (set -C; cat "$log" >"$file") || return
-  echo "saved: $file"
+  (set -C; cat "$log" >"$file") && echo "saved: $file"
 }}
 
-{chr(10).join(lines)}
-echo "not ended yet, or not created: $waiting"
+collect() {{  # ROUND; status 1: some run has not come to an end
+  local at=0 waiting=0 name a b
+  while read -r a b; do
+    at=$((at + 1))
+    printf -v name 'straggler-%s-%04d' "$1" "$at"
+    if [ -z "$b" ]; then save job "$name" "$1/$a.txt" "$a"; else save mpijob "$name" "$1/${{a}}__$b.txt" "$a" "$b"; fi
+    [ $? = 1 ] && waiting=$((waiting + 1))
+  done <"lists/$1.list"
+  [ "$waiting" = 0 ]
+}}
+
+for round in "${{rounds[@]}}"; do
+  mkdir -p "$round"
+  if [ "$(find "$round" -name '*.txt' | wc -l)" -ge "$(wc -l <"lists/$round.list")" ]; then continue; fi
+  if [ -z "${{COLLECT_ONLY:-}}" ]; then
+    if ! "${{kubectl[@]}}" create -f "manifests/$round.yaml" >/dev/null; then
+      echo "$round: not all of it could be created. If it is there from before: kubectl delete -f manifests/$round.yaml" >&2
+      exit 1
+    fi
+    created=$round
+  fi
+  began=$SECONDS
+  until collect "$round"; do
+    if ((SECONDS - began > {longest})); then
+      echo "$round: not every run has come to an end; its objects are given up" >&2
+      break
+    fi
+    sleep 10
+  done
+  finish
+done
 """

@@ -118,7 +118,7 @@ def _of_pairs(nodes: Sequence[Node], pairs: Sequence[tuple[str, str]]) -> list[N
     known = {node.id for node in nodes}
     for name in (name for pair in pairs for name in pair):
         if name not in known:
-            raise UsageError(f"--pairs names {safe(name)!r}, which is not among the nodes that can be swept")
+            raise UsageError(f"--pairs names {name!r}, which is not among the nodes that can be swept")
     wanted = {name for pair in pairs for name in pair}
     return [node for node in nodes if node.id in wanted]
 
@@ -147,7 +147,7 @@ def _load(wishes: Wishes, known: Knowledge, instance: Instance | None) -> Load:
     deadline = int(known.number("sweep.deadline")) if wishes.deadline is None else wishes.deadline
     for path in filter(None, (wishes.binary, wishes.mpirun)):
         if not path.isprintable():
-            raise UsageError(f"{safe(path)!r} is not a path that can stand in a script")
+            raise UsageError(f"{path!r} is not a path that can stand in a script")
     return Load(
         binary=wishes.binary or known.word("sweep.binary"),
         gpus=gpus,
@@ -169,7 +169,7 @@ def _mca(texts: Sequence[str]) -> tuple[tuple[str, str], ...]:
     for text in texts:
         name, equals, value = text.partition("=")
         if not equals or not name.replace("_", "").isalnum() or not value.isprintable():
-            raise UsageError(f"--mca {safe(text)!r} is not NAME=VALUE")
+            raise UsageError(f"--mca {text!r} is not NAME=VALUE")
         found.append((name, value))
     return tuple(found)
 
@@ -177,7 +177,7 @@ def _mca(texts: Sequence[str]) -> tuple[tuple[str, str], ...]:
 def _pods(wishes: Wishes, known: Knowledge) -> Pods:
     image = wishes.image or ""
     if not image.isascii() or not image.isprintable() or " " in image:
-        raise UsageError(f"--image {safe(image)!r} is not the name of an image")
+        raise UsageError(f"--image {image!r} is not the name of an image")
     return Pods(
         image=image,
         hugepages=known.word("sweep.hugepages"),

@@ -1,0 +1,104 @@
+"""What the results of a sweep say so far: the files of its plan read, laid out and judged."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from straggler.engine.bandwidth import sweep
+from straggler.engine.bandwidth.model import Attribution, Run, RunState
+from straggler.engine.bandwidth.plans.base import CLOSING, Plan
+from straggler.engine.knowledge import Knowledge
+
+if TYPE_CHECKING:
+    from straggler.engine.bandwidth.matrix import Matrix
+
+MOST_BYTES = 64_000_000
+"""The longest result that is read; one with NCCL's whole trace may be cut."""
+
+TAIL = 4096
+
+
+@dataclass(frozen=True)
+class SoFar:
+    """`going`: results that are still being written."""
+
+    matrix: Matrix
+    attribution: Attribution
+    progress: sweep.Progress
+    going: tuple[str, ...]
+
+
+def closed(data: bytes) -> bool:
+    """Whether a result has its closing line: the run has come to an end, one way or the other."""
+    return f"\n{CLOSING} ".encode() in data[-TAIL:]
+
+
+def judge(plan: Plan, out: Path, known: Knowledge, now: float) -> SoFar:
+    """Read what is there and judge it. A result without its closing line counts once its deadline has passed at `now`."""
+    patience = plan.load.deadline + plan.load.grace + 60
+    data: dict[str, bytes] = {}
+    going: list[str] = []
+    for name in sweep.results(plan, out):
+        path = out / name
+        try:
+            with path.open("rb") as file:
+                read = file.read(MOST_BYTES)
+            changed = path.stat().st_mtime
+        except OSError as error:
+            read, changed = f"# straggler: this result cannot be read: {error.strerror}\n".encode(), 0.0
+        if closed(read) or now - changed > patience:
+            data[name] = read
+        else:
+            going.append(name)
+    matrix, attribution = attributed(plan, runs(plan, data), known)
+    return SoFar(matrix, attribution, sweep.progress(plan, [*data, *going]), tuple(going))
+
+
+def runs(plan: Plan, data: Mapping[str, bytes]) -> list[Run]:
+    """The runs in some results, by the plan's names. A result in which nothing is recognised is a failed run, not none."""
+    from straggler.engine.bandwidth.readers import nccl_tests
+    from straggler.engine.bandwidth.readers.lines import clean, first_words
+
+    members, nodes = sweep.members(plan), frozenset(plan.nodes)
+    found: list[Run] = []
+    for name, raw in data.items():
+        text = clean(raw)
+        read = nccl_tests.read(text, name) if nccl_tests.recognise(text) else []
+        if not read:
+            said = "\n".join(line for line in text.split("\n") if not line.startswith("# straggler: nodes"))
+            read = [
+                Run(
+                    name,
+                    "nccl-tests",
+                    members[name],
+                    RunState.FAILED,
+                    first_words(said) or "it left no output",
+                )
+            ]
+        found += [sweep.rehosted(one, members[name], nodes) for one in read]
+    return found
+
+
+def attributed(plan: Plan, every: list[Run], known: Knowledge) -> tuple[Matrix, Attribution]:
+    """Who is to blame, seeing these runs."""
+    from straggler.engine.bandwidth import expectation
+    from straggler.engine.bandwidth.attribution import attribute
+    from straggler.engine.bandwidth.layout import build
+    from straggler.engine.bandwidth.limits import limits
+
+    instance = known.instance(plan.instance_type)
+    least = expectation.Limits.of(known)
+    bounds = limits(known)
+
+    def most(run: Run) -> float | None:
+        return expectation.ceiling(instance, run.ranks, len(run.hosts), run.collective)
+
+    matrix = build(every, plan.nodes, share=bounds.common_size, ceiling=most)
+    usual = None
+    if matrix.size is not None:
+        usual = expectation.expected(instance, matrix.collective, 2, matrix.size, least)
+    between = None if usual is None else (usual.low, usual.high)
+    return matrix, attribute(matrix, sweep.placement_of(plan), between, bounds)

@@ -1,0 +1,42 @@
+#!/bin/bash
+# Pairwise bandwidth, written by straggler sweep: 3 rounds, 8 runs.
+# Run it where every node is reached by ssh without a question, and where the first node of a pair reaches the second so.
+# It loads GPUs and network: only on nodes without a job. A result that is there already is kept, so it can be run again.
+# SSH='ssh -i KEY -l USER' sets how nodes are reached.
+set -u
+cd "$(dirname "$0")" || exit 1
+SSH=${SSH:-ssh -o BatchMode=yes -o ConnectTimeout=10}
+rounds=(round-00 round-01 round-02)
+
+run() {  # FILE NODES FIRST-NODE COMMAND...
+  local file=$1 nodes=$2 first=$3 status=0 began=$SECONDS line
+  shift 3
+  if ! (set -C; echo "# straggler: nodes $nodes" >"$file") 2>/dev/null; then
+    echo "kept as it is: $file" >&2
+    return
+  fi
+  printf -v line '%q ' timeout -k 10 240 "$@"
+  # shellcheck disable=SC2086  # SSH is a command with its options
+  timeout -k 10 270 $SSH "$first" "$line" >>"$file" 2>&1 </dev/null || status=$?
+  if ((status == 124 || (status == 137 && SECONDS - began >= 240))); then
+    printf '\n# straggler: timed out after 240 s\n' >>"$file"
+  fi
+  printf '\n# straggler: exited with status %d\n' "$status" >>"$file"
+}
+
+alone() {  # NODE FILE
+  run "$2" "$1" "$1" env FI_PROVIDER=efa NCCL_DEBUG=WARN /opt/nccl-tests/build/all_reduce_perf -b 8M -e 8G -f 2 -g 8 -n 20 -w 5
+}
+
+pair() {  # NODE NODE FILE
+  run "$3" "$1 $2" "$1" /opt/amazon/openmpi/bin/mpirun --allow-run-as-root -np 16 -host "$1:8,$2:8" --bind-to none -x FI_PROVIDER=efa -x NCCL_DEBUG=WARN /opt/nccl-tests/build/all_reduce_perf -b 8M -e 8G -f 2 -g 1 -n 20 -w 5
+}
+
+for round in "${rounds[@]}"; do
+  echo "$round: $(wc -l <"lists/$round.list") runs at once, at most 240 s" >&2
+  mkdir -p "$round"
+  while read -r a b; do
+    if [ -z "$b" ]; then alone "$a" "$round/$a.txt" & else pair "$a" "$b" "$round/${a}__$b.txt" & fi
+  done <"lists/$round.list"
+  wait
+done
