@@ -19,15 +19,15 @@ TOOL = "iperf3"
 
 DEFAULT_BLOCK = 128 * 1024
 
-_CONNECTING = re.compile(r"Connecting to host (\S+), port \d+")
-_LOCAL = re.compile(r"\[ *\d+\] local (\S+) port \d+ connected (?:to|with) (\S+) port \d+")
-_BLOCK = re.compile(r"(\d+) byte blocks")
-_REVERSE = re.compile(r"Reverse mode, remote host \S+ is sending")
-_ERROR = re.compile(r"iperf3: (?:error|interrupt) - (.+)")
+_CONNECTING = re.compile(r"(?a)Connecting to host (\S+), port \d+")
+_LOCAL = re.compile(r"(?a)\[ *\d+\] local (\S+) port \d+ connected (?:to|with) (\S+) port \d+")
+_BLOCK = re.compile(r"(?a)\b(\d{1,12}) byte blocks")
+_REVERSE = re.compile(r"(?a)Reverse mode, remote host \S+ is sending")
+_ERROR = re.compile(r"(?a)iperf3: (?:error|interrupt) - (.+)")
 _SUMMARY = re.compile(
-    r"\[(SUM| *\d+)\](?:\[(TX|RX)-[CS]\])?\s+[\d.]+-\s*[\d.]+\s+sec\s+[\d.]+ [KMGT]?Bytes\s+([\d.]+) ([KMGT]?)bits/sec.*\breceiver\b"
+    r"(?a)\[(SUM| *\d+)\](?:\[(TX|RX)-[CS]\])?\s+[\d.]+-\s*[\d.]+\s+sec\s+[\d.]+ [KMGT]?Bytes\s+([\d.]+) ([KMGT]?)bits/sec.*\breceiver\b"
 )
-_SERVER = re.compile(r"Accepted connection from (\S+), port \d+")
+_SERVER = re.compile(r"(?a)Accepted connection from (\S+), port \d+")
 _SCALE = {"": 1.0, "K": 1e3, "M": 1e6, "G": 1e9, "T": 1e12}
 
 
@@ -68,7 +68,7 @@ def _from_json(text: str, source: str) -> list[Run]:
 
 
 def _judged(source: str, hosts: tuple[str, ...], rate: float | None, block: int) -> Run:
-    if rate is None:
+    if rate is None or not math.isfinite(rate):
         return _run(source, hosts, RunState.FAILED, "ended without a result", block, None)
     if rate == 0:
         return _run(source, hosts, RunState.FAILED, "nothing arrived", block, None)
@@ -77,7 +77,7 @@ def _judged(source: str, hosts: tuple[str, ...], rate: float | None, block: int)
 
 def _from_text(text: str, source: str) -> list[Run]:
     found = _BLOCK.search(text)
-    block = int(found[1]) if found and 0 < int(found[1]) < 1 << 40 else DEFAULT_BLOCK
+    block = int(found[1]) or DEFAULT_BLOCK if found else DEFAULT_BLOCK
     link = _LOCAL.search(text)
     hosts = names.hosts_of(source) or (_both(link[1], link[2]) if link else ())
     serving = _SERVER.search(text) is not None and not _CONNECTING.search(text)

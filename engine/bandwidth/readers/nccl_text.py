@@ -10,27 +10,26 @@ from dataclasses import dataclass, field
 from straggler.engine.bandwidth.readers import rows
 from straggler.engine.bandwidth.readers.rows import Columns, Partial, Row
 
-_VERSION = re.compile(r"nccl-tests version (\S+)")
-_STARTING = re.compile(r"Collective test starting: (?:\S*/)?(\w+?)_perf")
-_THREADS = re.compile(r"# nThread (\d+) nGpus (\d+) minBytes")
-_VALIDATION = re.compile(r"validation: (\d+)")
-_DEVICES = re.compile(r"# Using devices")
+_VERSION = re.compile(r"(?a)nccl-tests version (\S+)")
+_STARTING = re.compile(r"(?a)Collective test starting: (?:\S*/)?(\w+?)_perf")
+_THREADS = re.compile(r"(?a)# nThread (\d{1,18}) nGpus (\d{1,18}) minBytes")
+_VALIDATION = re.compile(r"(?a)validation: (\d{1,18})")
 _RANK = re.compile(
-    r"\bRank\s+(\d+)\s+(?:Group\s+\d+\s+)?Pid\s+(\d+)\s+on\s+(\S+)\s+device\s+\d+\s+\[([^\]]*)\]"
+    r"(?a)\bRank\s+(\d{1,18})\s+(?:Group\s+\d+\s+)?Pid\s+(\d{1,18})\s+on\s+(\S+)\s+device\s+\d+\s+\[([^\]]*)\]"
 )
-_BOUNDS = re.compile(r"# Out of bounds values\s*:\s*(\d+)\s+(OK|FAILED)")
-_AVERAGE = re.compile(r"# Avg bus bandwidth\s*:\s*(\d+(?:\.\d*)?(?:e[+-]?\d+)?|-?nan|inf)(\s|$)")
-_REDUCED = re.compile(r"Reducing maxBytes to (\d+)")
-_NCCL_VERSION = re.compile(r"NCCL version (\d\S*)")
-_FAILURE = re.compile(r"(?:([\w.-]+): )?(?:Test )?NCCL failure (\S+:\d+) '([^']*)")
-_NRANKS = re.compile(r"\bnranks (\d+)\b")
-_NCCL_HOST = re.compile(r"(?:^|[\s>:])([A-Za-z0-9][\w.-]*):\d+:\d+ \[\d+\] ")
-_MPI_RANK = re.compile(r"\[1,(\d+)\]<std|Process name: \[\[\d+,\d+\],(\d+)\]")
-_CUT_LIST = re.compile(r"^\W*\.\.\.\s*$")
-_PRINTED_ERROR = re.compile(r"# error: (.+)")
+_BOUNDS = re.compile(r"(?a)# Out of bounds values\s*:\s*(\d{1,18})\s+(OK|FAILED)")
+_AVERAGE = re.compile(r"(?a)# Avg bus bandwidth\s*:\s*(\d+(?:\.\d*)?(?:e[+-]?\d+)?|-?nan|inf)(\s|$)")
+_REDUCED = re.compile(r"(?a)Reducing maxBytes to (\d{1,18})")
+_NCCL_VERSION = re.compile(r"(?a)NCCL version (\d\S*)")
+_FAILURE = re.compile(r"(?a)(?:(?<![\w.-])([\w.-]+): )?(?:Test )?NCCL failure (\S+:\d+) '([^']*)")
+_NRANKS = re.compile(r"(?a)\bnranks (\d{1,18})\b")
+_NCCL_HOST = re.compile(r"(?a)(?:^|[\s>:])([A-Za-z0-9][\w.-]*):\d+:\d+ \[\d+\] ")
+_MPI_RANK = re.compile(r"(?a)\[1,(\d{1,18})\]<std|Process name: \[\[\d+,\d+\],(\d{1,18})\]")
+_CUT_LIST = re.compile(r"(?a)^\W*\.\.\.\s*$")
+_PRINTED_ERROR = re.compile(r"(?a)# error: (.+)")
 
 MARK = re.compile(
-    r"nccl-tests version \S|Collective test starting: |# nThread \d+ nGpus|# Out of bounds values|# Avg bus bandwidth"
+    r"(?a)nccl-tests version \S|Collective test starting: |# nThread \d+ nGpus|# Out of bounds values|# Avg bus bandwidth"
     r"|(?:Test )NCCL failure \S+:\d+|\bRank\s+\d+\s+(?:Group\s+\d+\s+)?Pid\s+\d+ on\s"
     r"|(?:size|bytes)\s+(?:count|N)\s+type\b.*busbw"
 )

@@ -28,11 +28,11 @@ _NAMES: Mapping[str, frozenset[str]] = {
     "status": frozenset({"status", "state"}),
 }
 _PLAIN = {"a": 0, "b": 1, "busbw": 2, "size": 3}
-_HOST = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:-]{0,252}")
-_VALUE = re.compile(r"[+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?")
-_SIZE = re.compile(r"\d{1,19}")
+_HOST = re.compile(r"(?a)[A-Za-z0-9][A-Za-z0-9._:-]{0,252}")
+_VALUE = re.compile(r"(?a)[+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?")
+_SIZE = re.compile(r"(?a)\d{1,19}")
 _NOT_A_VALUE = re.compile(
-    r"|-|na|n/a|nan|[+-]?inf|null|none|fail(?:ed|ure)?|err(?:or)?|timeout|timed ?out|hung|hang|cancelled|truncated|implausible"
+    r"(?a)|-|na|n/a|nan|[+-]?inf|null|none|fail(?:ed|ure)?|err(?:or)?|timeout|timed ?out|hung|hang|cancelled|truncated|implausible"
     r"|wrong|killed",
     re.IGNORECASE,
 )
@@ -49,9 +49,9 @@ class _Measured:
 
 
 def read(text: str, source: str) -> list[Run]:
-    """The runs in the order of their first rows; none where any line is no such row: then the file is something else."""
+    """The runs in the order of their first rows. Without a header every line has to be such a row, or the file is something else."""
     lines = [line for line in text.split("\n") if line.strip() and not line.lstrip().startswith("#")]
-    if not lines:
+    if not lines or lines[0].count(",") < 2:
         return []
     try:
         rows = [[cell.strip() for cell in row] for row in csv.reader(lines, strict=True)]
@@ -62,11 +62,15 @@ def read(text: str, source: str) -> list[Run]:
         rows = rows[1:]
     at = columns or _PLAIN
     cut = _cut(rows)
-    measured = [_measured(row, at, cut=cut and number == len(rows) - 1) for number, row in enumerate(rows)]
-    whole = [one for one in measured if one is not None]
-    if len(whole) < len(measured) or not whole:
-        return []
-    return _runs(whole, source, Metric.LATENCY if "latency" in at else Metric.BUSBW)
+    measured = []
+    for number, row in enumerate(rows):
+        one = _measured(row, at, cut=cut and number == len(rows) - 1, named=columns is not None)
+        if one is None and columns is None:
+            return []
+        measured.append(
+            one or _Measured((), NO_SIZE, None, RunState.FAILED, f"row not understood: {row}"[:200])
+        )
+    return _runs(measured, source, Metric.LATENCY if "latency" in at else Metric.BUSBW)
 
 
 def _columns(first: Sequence[str]) -> Mapping[str, int] | None:
@@ -85,8 +89,8 @@ def _cut(rows: Sequence[Sequence[str]]) -> bool:
     return len(rows) > 1 and len(rows[-1]) < min(len(row) for row in rows[:-1])
 
 
-def _measured(row: Sequence[str], at: Mapping[str, int], *, cut: bool) -> _Measured | None:
-    """One row; None for one that is no row of such a table."""
+def _measured(row: Sequence[str], at: Mapping[str, int], *, cut: bool, named: bool) -> _Measured | None:
+    """One row; None for one that is no row of such a table. `named`: a header named the columns, so a value is meant to be one."""
 
     def cell(name: str) -> str | None:
         where = at.get(name)
@@ -94,8 +98,9 @@ def _measured(row: Sequence[str], at: Mapping[str, int], *, cut: bool) -> _Measu
 
     a, b = cell("a"), cell("b")
     if a is None or b is None or not _HOST.fullmatch(a) or not _HOST.fullmatch(b):
-        # A last row that is cut may not even have its second name.
-        return _Measured((a or "?",), NO_SIZE, None, RunState.TRUNCATED, "cut") if cut and a else None
+        # A last row that is cut may not even have its second name; one name is no node alone.
+        begun = cut and a is not None and _HOST.fullmatch(a)
+        return _Measured((), NO_SIZE, None, RunState.TRUNCATED, "the last row is cut") if begun else None
     hosts = tuple(dict.fromkeys((a, b)))
     given = cell("latency" if "latency" in at else "busbw")
     size = cell("size")
@@ -103,8 +108,12 @@ def _measured(row: Sequence[str], at: Mapping[str, int], *, cut: bool) -> _Measu
         return None
     if cut:
         return _Measured(hosts, NO_SIZE, None, RunState.TRUNCATED, "the last row of the file is cut")
-    if given is None or (not _VALUE.fullmatch(given) and not _NOT_A_VALUE.fullmatch(given)):
-        return None
+    if given is None or not (_VALUE.fullmatch(given) or _NOT_A_VALUE.fullmatch(given)):
+        return (
+            _Measured(hosts, NO_SIZE, None, RunState.FAILED, f"row not understood: {given}")
+            if given and named
+            else None
+        )
     return _judged(hosts, int(size) if size else NO_SIZE, given, (cell("status") or "").lower())
 
 

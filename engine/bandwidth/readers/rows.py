@@ -6,20 +6,21 @@ per-iteration reports four more. Sources: github.com/NVIDIA/nccl-tests src/util.
 
 from __future__ import annotations
 
+import math
 import re
 from dataclasses import dataclass
 
 _TYPES = r"u?int(?:8|32|64)|u?char|int|half|float|double|bfloat16|f8e[45]m[23]|fp8_?e[45]m[23]|float(?:8|16|32|64)\w*"
-START = re.compile(rf"(?<![\d.])(\d{{1,20}})\s+(\d{{1,20}})\s+({_TYPES})(?=\s|$)")
+START = re.compile(rf"(?a)(?<![\d.])(\d{{1,20}})\s+(\d{{1,20}})\s+({_TYPES})(?=\s|$)")
 """Where a row begins: size, count and type, after whatever a launcher put in front."""
 
 _NUMBER = r"-?(?:\d+(?:\.\d*)?(?:[eE][+-]?\d+)?|inf|nan|N/A)"
-_NUMBERS = re.compile(rf"{_NUMBER}(?:\s+{_NUMBER})*(?=\s|$|[A-DF-Za-df-z\[])")
+_NUMBERS = re.compile(rf"(?a){_NUMBER}(?:\s+{_NUMBER})*(?=\s|$|[A-DF-Za-df-z\[])")
 """Values up to the end, a blank, or a word that another writer put right behind one (an `e` may belong to a number that is cut)."""
 
 LIKE_A_ROW = re.compile(rf"{START.pattern}\s+(?:[a-z]+\s+)?{_NUMBER}(?:\s+{_NUMBER}){{3,}}")
-_WORD = re.compile(r"[a-z]+")
-_TAG = re.compile(r"\s*(?:\[\d+,\d+\]<std\w+>:|\d+: )?\s*")
+_WORD = re.compile(r"(?a)[a-z]+")
+_TAG = re.compile(r"(?a)\s*(?:\[\d+,\d+\]<std\w+>:|\d+: )?\s*")
 
 Cell = tuple[float | None, float | None, float | None, float | None]
 """Time in µs, algorithm and bus bandwidth in GB/s, and wrong values (or the old error); None for N/A, inf and nan."""
@@ -62,7 +63,7 @@ class Partial:
     numbers: tuple[str, ...]
 
 
-_HEADER = re.compile(r"(?:size|bytes)\s+(?:count|N)\s+type\b(.*)")
+_HEADER = re.compile(r"(?a)(?:size|bytes)\s+(?:count|N)\s+type\b(.*)")
 
 
 def header(line: str) -> Columns | None:
@@ -154,4 +155,5 @@ def guessed(partial: Partial) -> Columns | None:
 def _value(text: str) -> float | None:
     if text.lstrip("-") in ("inf", "nan", "N/A"):
         return None
-    return float(text)
+    value = float(text)
+    return value if math.isfinite(value) else None
