@@ -57,7 +57,10 @@ HOLDER_COMMANDS: Mapping[str, Form] = MappingProxyType(
         "rm": Form(line=r"-f -- \0", why="the lock that is held"),
         "nvidia-smi": Form(line=r"--query-compute-apps=pid,process_name --format=csv,noheader"),
         "sudo": Form(line=r"-n \0", why="what stands behind `h_priv`"),
-        "timeout": Form(line=r"(-k [0-9]+ )?(\0|[0-9]+) (dd bs=1 count=1|nvidia-smi .*|\0)"),
+        "timeout": Form(
+            line=r"(\0 dd bs=1 count=1|-k [0-9]+ [0-9]+ nvidia-smi --query-compute-apps=.*|-k \0 \0 \0)",
+            why="the operator's link, a query, and the run itself, which `compose` has held to LOAD_COMMANDS",
+        ),
     }
 )
 """What the two scripts on a node may start besides the run; a test holds their text to this."""

@@ -159,13 +159,17 @@ h_leave() {
 h_main() {
   exec 2>/dev/null
   set +aefuvxC
-  LC_ALL=C LANG=C LANGUAGE=C IFS=' 	
+  LC_ALL=C
+  LANG=C
+  LANGUAGE=C
+  IFS=' 	
 '
   PATH=${PATH:+$PATH:}/usr/local/bin:/usr/bin:/bin:/usr/local/sbin:/usr/sbin:/sbin
   export LC_ALL LANG LANGUAGE PATH
   unset ENV BASH_ENV CDPATH GREP_OPTIONS POSIXLY_CORRECT STRAGGLER_LOAD
   umask 077
-  h_uid=$(id -u) h_held=
+  h_uid=$(id -u)
+  h_held=
   # A reader that has gone must not end this before it has ended the rest.
   trap '' PIPE
   for h_tool in flock timeout stat awk grep dd; do

@@ -10,7 +10,6 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
-from functools import partial
 from pathlib import Path
 
 from tests.real.hosts import Host, Hosts, running
@@ -30,21 +29,27 @@ def why_not() -> str:
     return "" if found.returncode == 0 else f"needs mpi4py: {(found.stderr.splitlines() or ['?'])[-1]}"
 
 
-def host(name: str, **odd: object) -> Host:
-    """A host with the test's all-reduce in its PATH."""
+def host(name: str, **odd: str) -> Host:
+    """A host with the test's all-reduce in its PATH; it hangs there for as long as its `hang` file is there."""
     kept = {Path(one) for one in (sys.prefix, sys.base_prefix) if Path(one).is_relative_to("/root")}
     top = tuple(one for one in kept if not any(other in one.parents for other in kept))
     return Host(name, alone=True, keeps=top, tools=_perf, **odd)  # type: ignore[arg-type]
 
 
-def _perf(tools: FakeTools, before: str = "") -> None:
+def _perf(tools: FakeTools) -> None:
     (tools.home / "all_reduce.py").write_text(PROGRAM.read_text())
-    tools.script("all_reduce_perf", f'{before}\nexec {sys.executable} {tools.home}/all_reduce.py "$@"')
+    tools.script(
+        "all_reduce_perf",
+        f"while [ -e {tools.home}/hang ]; do sleep 1; done\n"
+        f'exec {sys.executable} {tools.home}/all_reduce.py "$@"',
+    )
 
 
-def hanging_on(flag: str) -> partial[None]:
-    """The all-reduce that hangs on a host where the file `flag` exists."""
-    return partial(_perf, before=f"while [ -e {flag} ]; do sleep 1; done")
+def hang(hosts: Hosts, name: str) -> Path:
+    """Make the all-reduce hang on one host; remove the file to end that."""
+    flag = hosts.folder / name / "bin" / "hang"
+    flag.touch()
+    return flag
 
 
 @contextlib.contextmanager
@@ -60,6 +65,9 @@ def shaped(hosts: list[Host]) -> Iterator[Hosts]:
 def slow_host(hosts: Hosts, name: str, rate: str = SLOW) -> None:
     """Both directions of this host's own link, at both of its ends."""
     number = list(hosts.hosts).index(name) + 1
+    subprocess.run(
+        ["tc", "-n", hosts.namespace(name), "qdisc", "del", "dev", "eth0", "root"], capture_output=True
+    )
     shape = ("root", "tbf", "rate", rate, "burst", BURST, "latency", "20ms")
     _tc(hosts.namespace(name), "qdisc", "replace", "dev", "eth0", *shape)
     _tc(hosts.fabric, "qdisc", "replace", "dev", f"v{number}", *shape)
@@ -79,6 +87,21 @@ def slow_link(hosts: Hosts, one: str, other: str, rate: str = SLOW) -> None:
             there, "filter", "replace", "dev", "eth0", "parent", "1:", "protocol", "ip", "prio", "1",
             "u32", "match", "ip", "dst", f"{hosts.hosts[peer].address}/32", "flowid", "1:20",
         )  # fmt: skip
+
+
+def processes(hosts: Hosts) -> list[str]:
+    """What of a sweep runs on any host: `host: command line`."""
+    found = []
+    for name in hosts.hosts:
+        listed = subprocess.run(
+            ["ip", "netns", "pids", hosts.namespace(name)], capture_output=True, text=True
+        )
+        for pid in listed.stdout.split():
+            with contextlib.suppress(OSError):
+                words = Path(f"/proc/{pid}/cmdline").read_bytes().replace(b"\0", b" ").decode().strip()
+                if any(one in words for one in ("mpirun", "orted", "all_reduce")):
+                    found.append(f"{name}: {words}")
+    return found
 
 
 def _tc(namespace: str, *words: str) -> None:
