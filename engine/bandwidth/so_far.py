@@ -5,15 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-from straggler.engine.bandwidth import sweep
+from straggler.engine.bandwidth import judging, sweep
 from straggler.engine.bandwidth.model import Attribution, Run, RunState
 from straggler.engine.bandwidth.plans.base import CLOSING, Plan
+from straggler.engine.bandwidth.view import MatrixView
 from straggler.engine.knowledge import Knowledge
-
-if TYPE_CHECKING:
-    from straggler.engine.bandwidth.matrix import Matrix
 
 MOST_BYTES = 64_000_000
 """The longest result that is read; one with NCCL's whole trace may be cut."""
@@ -25,10 +22,13 @@ TAIL = 4096
 class SoFar:
     """`going`: results that are still being written."""
 
-    matrix: Matrix
-    attribution: Attribution
+    view: MatrixView
     progress: sweep.Progress
     going: tuple[str, ...]
+
+    @property
+    def attribution(self) -> Attribution:
+        return self.view.attribution
 
 
 def closed(data: bytes) -> bool:
@@ -53,8 +53,14 @@ def judge(plan: Plan, out: Path, known: Knowledge, now: float) -> SoFar:
             data[name] = read
         else:
             going.append(name)
-    matrix, attribution = attributed(plan, runs(plan, data), known)
-    return SoFar(matrix, attribution, sweep.progress(plan, [*data, *going]), tuple(going))
+    seen = judging.view(
+        runs(plan, data),
+        known,
+        instance_type=plan.instance_type,
+        placements=sweep.placement_of(plan),
+        nodes=plan.nodes,
+    )
+    return SoFar(seen, sweep.progress(plan, [*data, *going]), tuple(going))
 
 
 def runs(plan: Plan, data: Mapping[str, bytes]) -> list[Run]:
@@ -80,25 +86,3 @@ def runs(plan: Plan, data: Mapping[str, bytes]) -> list[Run]:
             ]
         found += [sweep.rehosted(one, members[name], nodes) for one in read]
     return found
-
-
-def attributed(plan: Plan, every: list[Run], known: Knowledge) -> tuple[Matrix, Attribution]:
-    """Who is to blame, seeing these runs."""
-    from straggler.engine.bandwidth import expectation
-    from straggler.engine.bandwidth.attribution import attribute
-    from straggler.engine.bandwidth.layout import build
-    from straggler.engine.bandwidth.limits import limits
-
-    instance = known.instance(plan.instance_type)
-    least = expectation.Limits.of(known)
-    bounds = limits(known)
-
-    def most(run: Run) -> float | None:
-        return expectation.ceiling(instance, run.ranks, len(run.hosts), run.collective)
-
-    matrix = build(every, plan.nodes, share=bounds.common_size, ceiling=most)
-    usual = None
-    if matrix.size is not None:
-        usual = expectation.expected(instance, matrix.collective, 2, matrix.size, least)
-    between = None if usual is None else (usual.low, usual.high)
-    return matrix, attribute(matrix, sweep.placement_of(plan), between, bounds)

@@ -191,15 +191,44 @@ def next_step(plan: Plan, attribution: Attribution, repeats: int) -> Round | Non
     """The round to add once all that was planned is done; None: nothing more would change the verdict."""
     pairs = [member for one in plan.rounds for member in one.members if len(member) == 2]
     repeated = Counter(member for one in plan.rounds if one.alone for member in one.members)
-    last = max((one.number for one in plan.rounds if not one.alone), default=0)
     found = schedule.next_round(
         plan.nodes,
         [(a, b) for a, b in pairs],
         attribution,
-        number=last + 1,
+        number=_last(plan) + 1,
         repeated=repeated,
         repeats=repeats,
     )
     if found is None or not found.alone:
         return found
     return replace(found, number=1 + sum(one.alone for one in plan.rounds))
+
+
+def more_rounds(plan: Plan, total: int) -> tuple[Round, ...]:
+    """What is missing to `total` rounds of pairs: the schedule goes on where the plan stands, without pairs that were planned."""
+    pairs = [one for one in plan.rounds if not one.alone and len(one.members[0]) > 1]
+    planned = {member for one in pairs for member in one.members}
+    wanted = total - len(pairs)
+    found: list[Round] = []
+    if wanted <= 0:
+        return ()
+    for one in schedule.rounds(plan.nodes, placement_of(plan), plan.seed):
+        members = tuple(pair for pair in one.members if pair not in planned)
+        if members and len(found) < wanted:
+            found.append(Round(_last(plan) + 1 + len(found), members))
+    return tuple(found)
+
+
+def more_pairs(plan: Plan, pairs: Sequence[schedule.Pair]) -> tuple[Round, ...]:
+    """Rounds for these pairs, also for those that were run before. Raises UsageError for a node the plan does not have."""
+    for name in (name for pair in pairs for name in pair):
+        if name not in plan.nodes:
+            raise UsageError(
+                f"--pairs names {name!r}, which is not in the plan; name a new directory: --out DIR"
+            )
+    return schedule.pack(pairs, first=_last(plan) + 1)
+
+
+def _last(plan: Plan) -> int:
+    """The number of the last round that is no repeat."""
+    return max((one.number for one in plan.rounds if not one.alone), default=0)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -12,6 +12,7 @@ from straggler.engine.errors import UsageError
 from straggler.tui.commands import options, output, sweep_text
 
 if TYPE_CHECKING:
+    from straggler.engine.bandwidth.model import Round
     from straggler.engine.bandwidth.plans import planning
     from straggler.engine.bandwidth.plans.base import Plan
     from straggler.engine.knowledge import Knowledge
@@ -106,8 +107,11 @@ def run(args: argparse.Namespace) -> int:
             output.put(sweep_text.how_to_run(plan, plan.rounds, args.out))
     else:
         _same(plan, target, args)
+        more = _more(plan, args)
+        if more:
+            plan, _ = sweep.extend(plan, more, args.out)
         if not args.run_now:
-            _go_on(plan, args.out, known)
+            _go_on(plan, args.out, known, more)
     if args.run_now:
         from straggler.tui.commands import sweep_run
 
@@ -116,24 +120,35 @@ def run(args: argparse.Namespace) -> int:
     return 0
 
 
-def _go_on(plan: Plan, out: Path, known: Knowledge) -> None:
+def _more(plan: Plan, args: argparse.Namespace) -> tuple[Round, ...]:
+    """What --rounds and --pairs add to a plan that is there."""
+    from straggler.engine.bandwidth import sweep
+
+    if args.pairs is not None:
+        return sweep.more_pairs(plan, _pairs(args.pairs))
+    return sweep.more_rounds(plan, args.rounds) if args.rounds is not None else ()
+
+
+def _go_on(plan: Plan, out: Path, known: Knowledge, more: Sequence[Round]) -> None:
     """Say what the results show; once all that was planned has one, plan the next round if it can settle more."""
     from straggler.engine.bandwidth import so_far, sweep
 
     found = so_far.judge(plan, out, known, time.time())
-    output.put(sweep_text.verdict(plan, found))
-    if found.progress.missing or found.going:
-        if found.attribution.settled and found.progress.done:
-            output.put("what is not run yet would change nothing of this\n")
-        elif found.progress.missing:
-            output.put(sweep_text.again(out))
-        return
-    step = sweep.next_step(plan, found.attribution, int(known.number("sweep.repeats")))
-    if step is None:
-        output.put("another round would change nothing of this\n")
-        return
-    wider, _ = sweep.extend(plan, (step,), out)
-    output.put(sweep_text.next_round(wider, step, out))
+    if found.progress.done:
+        output.put(sweep_text.verdict(plan, found))
+    if more:
+        output.put(sweep_text.added(plan, more, out))
+    elif not found.progress.done:
+        output.put(sweep_text.nothing_yet(plan, out))
+    elif found.progress.missing or found.going:
+        output.put(sweep_text.waiting(found, out))
+    else:
+        step = sweep.next_step(plan, found.attribution, int(known.number("sweep.repeats")))
+        if step is None:
+            output.put(sweep_text.the_end(found, out))
+            return
+        wider, _ = sweep.extend(plan, (step,), out)
+        output.put(sweep_text.next_round(wider, step, out))
 
 
 def _same(plan: Plan, target: Target | None, args: argparse.Namespace) -> None:

@@ -12,6 +12,9 @@ if TYPE_CHECKING:
     from straggler.engine.bandwidth.plans.base import Plan
     from straggler.engine.bandwidth.so_far import SoFar
 
+MOST_LINES = 8
+"""Lines of one list; `straggler matrix` shows all."""
+
 
 def introduction(plan: Plan, out: Path) -> str:
     """The plan: nodes, rounds, runs, time and cost."""
@@ -69,7 +72,7 @@ def how_to_run(plan: Plan, rounds: Sequence[Round], out: Path) -> str:
         script = shlex.quote(str(out / f"sweep-{name}.sh"))
         steps = [f"{script} -n NAMESPACE" if plan.engine == "kubernetes" else script]
     lines = ["", "to run it:", *(f"  {safe(step)}" for step in steps)]
-    lines += ["then, also while it runs:", f"  {safe(f'straggler sweep --out {inside}')}", ""]
+    lines += ["then, also while it runs:", f"  {_again(out)}", ""]
     return "\n".join(lines)
 
 
@@ -84,10 +87,44 @@ def next_round(plan: Plan, step: Round, out: Path) -> str:
     return f"next: {folder(step)}{beside}: {shown}{more}\n{how_to_run(plan, (step,), out)}"
 
 
-def again(out: Path) -> str:
+def added(plan: Plan, more: Sequence[Round], out: Path) -> str:
+    """Rounds the operator asked for on top."""
+    runs = sum(len(one.members) for one in more)
+    return f"added: {_many(len(more), 'round')}, {_many(runs, 'run')}\n{_time(plan, more)}\n" + how_to_run(
+        plan, more, out
+    )
+
+
+def nothing_yet(plan: Plan, out: Path) -> str:
+    return f"none of {_many(plan.runs, 'run')} has a result yet\n{how_to_run(plan, plan.rounds, out)}"
+
+
+def waiting(found: SoFar, out: Path) -> str:
+    """More is still to come; or it need not."""
+    if found.attribution.settled and not found.going:
+        return "what is not run yet would change nothing of this\n"
+    return f"{_again(out)} says more when more has come\n"
+
+
+def the_end(found: SoFar, out: Path) -> str:
+    """Another round of the same kind helps nobody; a link is only seen by its own pair."""
+    from straggler.engine.bandwidth.telling import pairs_possible
+
+    matrix = found.view.matrix
+    left = pairs_possible(matrix) - len(matrix)
+    lines = ["another round would change nothing of this"]
+    if left:
+        every = len(matrix.nodes) - 1 + len(matrix.nodes) % 2
+        lines.append(
+            f"a single slow link may still be among the {_many(left, 'pair')} not run: {_again(out)} --rounds {every} plans them all"
+        )
+    return "\n".join(lines) + "\n"
+
+
+def _again(out: Path) -> str:
     from straggler.engine.safetext import safe
 
-    return f"{safe(f'straggler sweep --out {shlex.quote(str(out))}')} says more when more has come\n"
+    return safe(f"straggler sweep --out {shlex.quote(str(out))}")
 
 
 def verdict(plan: Plan, found: SoFar) -> str:
@@ -96,29 +133,27 @@ def verdict(plan: Plan, found: SoFar) -> str:
 
 
 def _verdict(plan: Plan, found: SoFar) -> Iterator[str]:
-    from straggler.engine.bandwidth import telling as words
+    from straggler.engine.bandwidth import telling
     from straggler.engine.bandwidth.plans.base import folder
     from straggler.engine.safetext import safe
 
-    matrix, said = found.matrix, found.attribution
+    matrix, said = found.view.matrix, found.attribution
     yield f"{len(found.progress.done):,} of {_many(plan.runs, 'run')} have a result"
     if found.going:
-        yield f"{_many(len(found.going), 'run')} still going on"
-    if said.median is not None:
-        yield (
-            f"{_many(len(matrix), 'pair')} at {words.size(matrix.size)}:"
-            f" median {words.number(said.median)} {words.unit(matrix)}"
-        )
+        yield f"{_many(len(found.going), 'run')} of them still going on"
+    yield " · ".join(telling.title(found.view))
     for blame in said.verdicts:
-        yield f"verdict: {words.verdict(blame)}"
-        yield f"  {safe(blame.why)}"
-        if blame.next_pair:
-            yield f"  would settle it: {words.next_pair(blame.next_pair)}"
-    if not said.verdicts and found.progress.done:
-        yield "nobody is to blame so far" if not said.settled else "nobody is to blame"
-    for one in said.doubts:
-        yield words.doubt(one)
-    for note in said.notes:
-        yield safe(note)
-    for left in found.progress.missing:
-        yield f"not run yet: {folder(left)}, {_many(len(left.members), 'run')}"
+        yield f"verdict: {telling.verdict(blame)}"
+        yield f"  why: {safe(blame.why)}"
+    if not said.verdicts:
+        yield f"no verdict: {telling.nobody(said, matrix)}"
+    for one in said.doubts[:MOST_LINES]:
+        yield telling.doubt(one)
+    if len(said.doubts) > MOST_LINES:
+        yield f"and {len(said.doubts) - MOST_LINES:,} more in doubt"
+    gaps = list(telling.uncovered(matrix))
+    if gaps:
+        yield f"not known, which is not the same as fine: {', '.join(gaps)}"
+    yield from (safe(note) for note in (*matrix.notes, *said.notes))
+    for left in found.progress.missing[:MOST_LINES]:
+        yield f"no result yet: {folder(left)}, {_many(len(left.members), 'run')}"
