@@ -110,13 +110,21 @@ def _all_reduce(ranks: int | None) -> float:
 
 
 def expected(
-    instance: Instance | None, collective: str | None, nodes: int, size: int, limits: Limits
+    instance: Instance | None,
+    collective: str | None,
+    nodes: int,
+    size: int,
+    limits: Limits,
+    *,
+    ranks: int | None = None,
 ) -> Expectation | None:
     """What others measured for this type, collective, number of nodes and size, widened by `limits.spread`; None: nobody did.
 
     Between two published sizes it is interpolated along the logarithm of the size; outside of them nothing is said. The upper
-    end never exceeds the ceiling.
+    end never exceeds the ceiling. `ranks`, where known: a run with other than all GPUs of its nodes has no expectation.
     """
+    if instance is not None and ranks is not None and ranks != nodes * instance.gpus:
+        return None
     rows = [
         one
         for one in (instance.busbw if instance else ())
