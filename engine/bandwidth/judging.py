@@ -64,7 +64,12 @@ def _expected(
     usual = None
     if matrix.size:
         usual = expectation.expected(
-            instance, matrix.collective, PAIR, matrix.size, expectation.Limits.of(known)
+            instance,
+            matrix.collective,
+            PAIR,
+            matrix.size,
+            expectation.Limits.of(known),
+            ranks=max(ranks, default=None),
         )
     if usual is None:
         return Expected(ceiling=most, what=what)
