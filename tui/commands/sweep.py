@@ -23,20 +23,8 @@ OUT = Path("straggler-sweep")
 ENGINE_NAMES = ("slurm", "kubernetes", "ssh")
 
 _FIXED = (
-    *(
-        "rounds",
-        "pairs",
-        "topology",
-        "instance_type",
-        "gpus",
-        "sizes",
-        "time",
-        "binary",
-        "mpirun",
-        "env",
-        "mca",
-    ),
-    *("image", "tolerate"),
+    *("topology", "instance_type", "gpus", "sizes", "time", "binary", "mpirun"),
+    *("env", "mca", "image", "tolerate"),
 )
 """What makes a plan, by the name of its option."""
 
@@ -133,13 +121,13 @@ def _go_on(plan: Plan, out: Path, known: Knowledge, more: Sequence[Round]) -> No
     """Say what the results show; once all that was planned has one, plan the next round if it can settle more."""
     from straggler.engine.bandwidth import so_far, sweep
 
+    if not sweep.results(plan, out):
+        output.put(sweep_text.added(plan, more, out) if more else sweep_text.nothing_yet(plan, out))
+        return
     found = so_far.judge(plan, out, known, time.time())
-    if found.progress.done:
-        output.put(sweep_text.verdict(plan, found))
+    output.put(sweep_text.verdict(plan, found))
     if more:
         output.put(sweep_text.added(plan, more, out))
-    elif not found.progress.done:
-        output.put(sweep_text.nothing_yet(plan, out))
     elif found.progress.missing or found.going:
         output.put(sweep_text.waiting(found, out))
     else:
