@@ -43,7 +43,7 @@ def _rounds(rounds: Sequence[Round]) -> str:
 def _time(plan: Plan, rounds: Sequence[Round]) -> str:
     """How long it takes, and what that costs: a node in a round is not at work."""
     load = plan.load
-    seconds = len(rounds) * load.seconds
+    seconds = len(rounds) * (load.seconds + load.between)
     hours = len(plan.nodes) * load.gpus * seconds / 3600
     return (
         f"about {_spell(seconds)} if nothing hangs; a run is ended after {load.deadline} s\n"

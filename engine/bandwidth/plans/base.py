@@ -33,7 +33,8 @@ TIMED_OUT = "# straggler: timed out after"
 class Load:
     """What one run does. `sizes`: bytes, smallest and largest, doubling; `deadline` and `grace`: seconds.
 
-    `gpus` and `efa` are per node. `environment` is NAME=VALUE, `mca` pairs for mpirun. `seconds` is what a healthy run takes.
+    `gpus` and `efa` are per node. `environment` is NAME=VALUE, `mca` pairs for mpirun. `seconds` is what a healthy run takes, `between` what
+    the engine takes from one round to the next.
     """
 
     binary: str
@@ -45,6 +46,7 @@ class Load:
     deadline: int
     grace: int
     seconds: int
+    between: int = 0
     environment: tuple[str, ...] = ()
     mpirun: str = "mpirun"
     mca: tuple[tuple[str, str], ...] = ()
