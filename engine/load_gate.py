@@ -70,7 +70,7 @@ _KEY = secrets.token_bytes(32)
 
 @dataclass(frozen=True, slots=True)
 class Proposal:
-    """What the operator is asked to confirm. `rounds` of pairs at most, after each node alone; `runs` at most, all told.
+    """What the operator is asked to confirm: at most so many `rounds`, one after the other, and so many `runs` in them.
 
     `allow_cpu`: nodes that show no GPU are taken as well (a test program that computes on the CPU).
     """
@@ -90,12 +90,7 @@ class Proposal:
     @property
     def seconds(self) -> int:
         """The longest the sweep can take."""
-        return (self.rounds + 1) * (self.load.deadline + self.load.grace)
-
-    @property
-    def expected_seconds(self) -> int:
-        """What it takes where every run goes as on healthy nodes."""
-        return (self.rounds + 1) * self.load.seconds
+        return self.rounds * (self.load.deadline + self.load.grace)
 
     def example(self) -> list[str]:
         """The command line of the first pair."""

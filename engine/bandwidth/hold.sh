@@ -87,12 +87,12 @@ h_holders() {
       / -> \/dev\/nvidia-uvm$/ { uvm[pid] = 1; next }
       / -> \/dev\/neuron[0-9]+$/ { gpu[pid] = 1; uvm[pid] = 1; next }
       / -> \/dev\/nvidia[0-9]+$/ { gpu[pid] = 1; next }
-      /Permission denied$/ { hidden++ }
+      /Permission denied$/ { sub(/.*\/proc\//, ""); sub(/\/.*/, ""); if (!($0 in hidden)) { hidden[$0] = 1; count++ } }
       /sudo:/ { refused = 1 }
       END {
         for (pid in gpu) if (uvm[pid]) print "busy", pid
         if (refused) print "sudo"
-        else if (hidden) print "hidden", hidden
+        else if (count) print "hidden", count
         print "end"
       }'
   )
@@ -105,7 +105,11 @@ h_holders() {
         { read -r h_name <"/proc/$h_pid/comm"; } 2>/dev/null
         if grep -qs kubepods "/proc/$h_pid/cgroup"; then h_say "busy pod $h_pid $h_name"; else h_say "busy gpu $h_pid $h_name"; fi
         ;;
-      hidden) h_say "unread what $h_pid processes of other users hold open; this needs root (--sudo)" ;;
+      hidden)
+        h_why="this needs root (--sudo)"
+        if [ "$h_uid" = 0 ] || [ "$H_SUDO" = 1 ]; then h_why="hidden from root, too"; fi
+        h_say "unread what $h_pid processes hold open; $h_why"
+        ;;
       sudo) h_say "unread what other users' processes hold open; sudo -n was refused" ;;
     esac
   done
