@@ -11,6 +11,7 @@ from straggler.engine.bandwidth.model import Attribution, Run, RunState
 from straggler.engine.bandwidth.plans.base import CLOSING, Plan
 from straggler.engine.bandwidth.view import MatrixView
 from straggler.engine.knowledge import Knowledge
+from straggler.engine.model import Placement
 
 MOST_BYTES = 64_000_000
 """The longest result that is read; one with NCCL's whole trace may be cut."""
@@ -36,8 +37,13 @@ def closed(data: bytes) -> bool:
     return f"\n{CLOSING} ".encode() in data[-TAIL:]
 
 
-def judge(plan: Plan, out: Path, known: Knowledge, now: float) -> SoFar:
-    """Read what is there and judge it. A result without its closing line counts once its deadline has passed at `now`."""
+def judge(
+    plan: Plan, out: Path, known: Knowledge, now: float, places: Mapping[str, Placement] | None = None
+) -> SoFar:
+    """Read what is there and judge it. A result without its closing line counts once its deadline has passed at `now`.
+
+    `places` come on top of where the plan has its nodes.
+    """
     patience = plan.load.deadline + plan.load.grace + 60
     data: dict[str, bytes] = {}
     going: list[str] = []
@@ -57,7 +63,7 @@ def judge(plan: Plan, out: Path, known: Knowledge, now: float) -> SoFar:
         runs(plan, data),
         known,
         instance_type=plan.instance_type,
-        placements=sweep.placement_of(plan),
+        placements={**sweep.placement_of(plan), **(places or {})},
         nodes=plan.nodes,
     )
     return SoFar(seen, sweep.progress(plan, [*data, *going]), tuple(going))

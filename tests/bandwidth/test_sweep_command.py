@@ -292,6 +292,19 @@ def test_two_of_the_same_step_do_not_overwrite_each_other(run: Sweep, out: Path)
         sweep.extend(plan, (step,), out)
 
 
+def test_the_matrix_of_a_sweep_knows_what_the_plan_knows(
+    run: Sweep, out: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run("--demo", "healthy", "--demo-nodes", "4", "--rounds", "2")
+    assert cli.main(["matrix", str(out)]) == 1
+    assert "no run of the plan" in capsys.readouterr().err
+    simulate(out, "healthy", 4)
+    assert cli.main(["matrix", str(out)]) == 0
+    said = capsys.readouterr().out
+    assert "for p5 pairs" in said
+    assert "lists" not in said
+
+
 def test_a_closing_line_is_only_one_at_the_end() -> None:
     assert so_far.closed(f"x\n{CLOSING} 0\n".encode())
     assert not so_far.closed(b"x\n")

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import argparse
 import difflib
+import time
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -74,6 +76,9 @@ def read(
     from straggler.engine.bandwidth import judging
     from straggler.engine.bandwidth.readers.files import read_paths
 
+    paths = list(paths)
+    if len(paths) == 1 and (planned := _of_a_sweep(paths[0], known, kind, placements)) is not None:
+        return planned
     runs: list[Run] = []
     without: dict[str, list[str]] = defaultdict(list)
     for path, found, why in read_paths(paths):
@@ -88,6 +93,22 @@ def read(
             else "no bandwidth result was read: there are no files there"
         )
     return judging.view(runs, known, instance_type=kind, placements=placements, notes=notes)
+
+
+def _of_a_sweep(
+    path: Path, known: Knowledge, kind: str | None, placements: Mapping[str, Placement]
+) -> MatrixView | None:
+    """The directory of `straggler sweep`: its plan knows the nodes, their type and places, and whose result a file is."""
+    from straggler.engine.bandwidth import so_far, sweep
+
+    plan = sweep.read(path)
+    if plan is None:
+        return None
+    plan = replace(plan, instance_type=kind or plan.instance_type)
+    found = so_far.judge(plan, path, known, time.time(), placements)
+    if not found.progress.done:
+        raise FatalError(f"no bandwidth result was read: no run of the plan in {path} has one yet")
+    return found.view
 
 
 def _left_out(why: str, files: list[str]) -> str:
