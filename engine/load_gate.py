@@ -127,6 +127,16 @@ class RunPair:
 Order = Hold | RunPair
 
 
+def check(proposal: Proposal) -> None:
+    """Raises UsageError for a load that is not in the closed list: better before anybody is asked than when it is sent."""
+    for members in (proposal.nodes[:1], proposal.nodes[:2]):
+        argv = started(members, proposal.load)
+        if not allowed(argv):
+            raise UsageError(
+                f"--run starts nccl-tests' programs by mpirun and nothing else, not: {shlex.join(argv)[:200]}"
+            )
+
+
 def confirm(proposal: Proposal, said: str) -> Confirmed:
     """Raises UsageError unless `said` is, word for word, what the proposal asks for."""
     if " ".join(said.split()) != proposal.words:

@@ -20,7 +20,6 @@ from straggler.engine.bandwidth.holding import Holding, LoadTransport, NotHeld, 
 from straggler.engine.bandwidth.model import Round
 from straggler.engine.bandwidth.plans import base
 from straggler.engine.bandwidth.running import Output, finished
-from straggler.engine.compat import TaskGroup
 from straggler.engine.errors import FatalError, TransportError
 from straggler.engine.load_gate import Confirmed, Hold, RunPair
 from straggler.engine.model import Node
@@ -173,9 +172,16 @@ class Sweep:
         self._heard(RoundStarted(planned))
         names = [name for member in planned.members for name in member]
         at_work = dict(zip(names, await asyncio.gather(*map(self._look_again, names)), strict=True))
-        async with TaskGroup() as group:
-            for member in planned.members:
-                group.create_task(self._member(planned, member, [at_work[one] for one in member]))
+        runs = [
+            asyncio.ensure_future(self._member(planned, member, [at_work[one] for one in member]))
+            for member in planned.members
+        ]
+        try:
+            await asyncio.gather(*runs)
+        finally:
+            for one in runs:
+                one.cancel()
+            await asyncio.gather(*runs, return_exceptions=True)
 
     async def _look_again(self, name: str) -> str:
         """Why this node may not be loaded any more: somebody's job may have come since."""
@@ -211,7 +217,10 @@ class Sweep:
             await self._talk_through(member, output)
         path = self._out / base.result(planned, member)
         text = finished(output, member, self._confirmed.proposal.load)
-        await asyncio.to_thread(_write, path, text)
+        try:
+            await asyncio.to_thread(_write, path, text)
+        except OSError as error:
+            raise FatalError(f"the sweep was stopped: {path} cannot be written: {error.strerror}") from error
         return say(Step.FAILED if output.failed else Step.DONE, output.why, path)
 
     async def _talk_through(self, member: tuple[str, ...], output: Output) -> None:

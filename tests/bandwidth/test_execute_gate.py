@@ -117,6 +117,8 @@ def test_a_run_outside_the_closed_list_is_not_sent_though_it_was_confirmed(wrong
     load = dataclasses.replace(LOAD, **wrong)  # type: ignore[arg-type]
     with pytest.raises(FatalError, match="closed list"):
         compose(RunPair(confirmed(load), ("a", "b"), MARK))
+    with pytest.raises(UsageError, match="nothing else"):
+        load_gate.check(dataclasses.replace(PROPOSAL, load=load))
 
 
 @pytest.mark.parametrize(
@@ -145,6 +147,7 @@ def test_what_the_plans_make_of_usual_wishes_is_in_the_list(right: dict[str, obj
     for members in (("a",), ("a", "b")):
         argv = load_gate.started(members, load)
         assert allowed(argv)
+        load_gate.check(dataclasses.replace(PROPOSAL, load=load))
         last = compose(RunPair(confirmed(load), members, MARK)).body.decode().splitlines()[-1]
         # What the node's shell makes of the line is, word for word, what was checked.
         said = subprocess.run(

@@ -33,7 +33,7 @@ def run(args: argparse.Namespace, plan: Plan) -> int:
     """Returns when the verdict stands or no round is left; 130 when it was interrupted. Raises UsageError, FatalError."""
     from straggler.engine import knowledge
     from straggler.engine.bandwidth import so_far
-    from straggler.engine.load_gate import Proposal
+    from straggler.engine.load_gate import Proposal, check
 
     known = knowledge.load(options.config_dir())
     target = _checked(args.target, plan)
@@ -50,6 +50,7 @@ def run(args: argparse.Namespace, plan: Plan) -> int:
         sudo=args.sudo,
         allow_cpu=args.allow_cpu,
     )
+    check(proposal)
     for line in described(proposal, len(rounds.missing)):
         output.note(line)
     confirmed = _confirmed(proposal, args.confirm)
