@@ -8,7 +8,7 @@ from pathlib import Path
 
 from straggler.engine.bandwidth import judging, sweep
 from straggler.engine.bandwidth.model import Attribution, Run, RunState
-from straggler.engine.bandwidth.plans.base import CLOSING, Plan
+from straggler.engine.bandwidth.plans.base import CLOSING, HEAD, Plan
 from straggler.engine.bandwidth.view import MatrixView
 from straggler.engine.knowledge import Knowledge
 from straggler.engine.model import Placement
@@ -71,24 +71,20 @@ def judge(
 
 def runs(plan: Plan, data: Mapping[str, bytes]) -> list[Run]:
     """The runs in some results, by the plan's names. A result in which nothing is recognised is a failed run, not none."""
-    from straggler.engine.bandwidth.readers import nccl_tests
-    from straggler.engine.bandwidth.readers.lines import clean, first_words
+    from straggler.engine.bandwidth.readers import read_runs
 
     members, nodes = sweep.members(plan), frozenset(plan.nodes)
     found: list[Run] = []
     for name, raw in data.items():
-        text = clean(raw)
-        read = nccl_tests.read(text, name) if nccl_tests.recognise(text) else []
-        if not read:
-            said = "\n".join(line for line in text.split("\n") if not line.startswith("# straggler: nodes"))
-            read = [
-                Run(
-                    name,
-                    "nccl-tests",
-                    members[name],
-                    RunState.FAILED,
-                    first_words(said) or "it left no output",
-                )
-            ]
+        read = read_runs(_bare(raw), name) or [
+            Run(name, "nccl-tests", members[name], RunState.FAILED, "it left nothing that says how it went")
+        ]
         found += [sweep.rehosted(one, members[name], nodes) for one in read]
     return found
+
+
+def _bare(raw: bytes) -> bytes:
+    """What the tool itself printed, where the run ended well; else without our first line only, as the last says what happened."""
+    first = raw.find(b"\n") + 1
+    start = first if raw.startswith(HEAD.encode()) else 0
+    return raw[start:].removesuffix(f"\n{CLOSING} 0\n".encode())
