@@ -23,8 +23,10 @@ def read_paths(paths: Iterable[Path]) -> Iterator[tuple[Path, list[Run], str]]:
         runs = [] if why else read_runs(data, path)
         if not why and not runs:
             why = "is empty" if not data else "is no output of a bandwidth tool that is known here"
-        elif not why and not all(run.hosts for run in runs):
-            why = "names no host; call the file after the two, A__B.txt"
+        elif not why:
+            for run in runs:
+                if not run.hosts:
+                    why = "names no host; call the file after the two, A__B.txt"
         yield Path(path), runs, why
 
 
@@ -72,5 +74,6 @@ def _contents(path: str, above: frozenset[tuple[int, int]]) -> Iterator[tuple[st
         return
     mine = seen.st_dev, seen.st_ino
     if mine not in above:
+        within = above | {mine}
         for name in names:
-            yield from _contents(os.path.join(path, name), above | {mine})
+            yield from _contents(os.path.join(path, name), within)

@@ -7,7 +7,9 @@ gives the same answer for these logs too (a test compares the two).
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 from itertools import compress
+from operator import lt
 from types import MappingProxyType
 
 from straggler.engine.bandwidth.model import Metric, Run, RunState
@@ -33,8 +35,9 @@ _TYPES = frozenset(
     {b"float", b"half", b"bfloat16", b"double", b"int8", b"uint8", b"int32", b"uint32", b"int64", b"uint64"}
 )
 _RIGHT = frozenset({b"0", b"N/A"})
-_DIGITS = b" \n0123456789.-"
-_NUMBERS = tuple(b"%d" % at for at in range(4096))
+_FIGURES = b" 0123456789."
+_NUMBERS = [b"%d" % at for at in range(4096)]
+_LIST_WORDS = 12
 
 
 def read(data: bytes, source: str) -> Run | None:
@@ -70,58 +73,66 @@ def _hosts(listed: bytes) -> list[bytes] | None:
     count = listed.count(b"\n") + 1
     words = listed.split()
     each = len(words) // count
+    addresses = b"".join(words[11::each]) if each >= _LIST_WORDS else b""
     if (
         not 2 <= count <= len(_NUMBERS)
-        or each < _WORDS
+        or each < _LIST_WORDS
         or each * count != len(words)
-        or listed.count(b"] ") != count
-        or listed.count(b" [") != count
+        or words[2::each] != _NUMBERS[:count]
+        or words[1::each].count(b"Rank") != count
+        or words[3::each].count(b"Group") != count
+        or words[5::each].count(b"Pid") != count
+        or words[7::each].count(b"on") != count
+        or words[9::each].count(b"device") != count
+        or addresses.count(b"[") != count
+        or addresses.count(b"][") != count - 1
+        or addresses[:1] + addresses[-1:] != b"[]"
         or listed.count(b"\n#  Rank ") != count - 1
-        or tuple(words[2::each]) != _NUMBERS[:count]
-        or {*words[1::each], *words[3::each], *words[5::each], *words[7::each], *words[9::each]}
-        != _LIST_WORDS
-        or not b"".join(words[6::each]).isdigit()
-        or not b"".join(words[4::each]).isdigit()
-        or not b"".join(words[10::each]).isdigit()
+        or not b"".join([*words[4::each], *words[6::each], *words[10::each]]).isdigit()
     ):
         return None
     return words[8::each]
 
 
-_LIST_WORDS = {b"Rank", b"Group", b"Pid", b"on", b"device"}
-
-
 def _points(table: bytes) -> MappingProxyType[int, float] | None:
     """Bus bandwidth out of place by size, from rows of equal width that are all of one type, operation and root."""
-    width = table.find(b"\n") + 1
-    rows = table.count(b"\n")
     words = table.split()
-    if width < 2 or rows * width != len(table) or rows * _WORDS != len(words):
+    rows, over = divmod(len(words), _WORDS)
+    width = table.find(b"\n") + 1
+    if over or not rows or rows * width != len(table):
         return None
-    kinds, operations, roots = set(words[2::_WORDS]), set(words[3::_WORDS]), set(words[4::_WORDS])
+    kind, operation, root, checked, checked_too = words[2], words[3], words[4], words[8], words[12]
+    # With this many of each in its own column, everything in the table that is no figure, dot or blank is accounted for.
+    others = b"".join((kind, operation, root, checked, checked_too)).translate(None, _FIGURES) + b"\n"
     if (
-        table[width - 1 :: width] != b"\n" * rows
-        or not (len(kinds) == len(operations) == len(roots) == 1 and kinds <= _TYPES)
-        or not _RIGHT.issuperset(words[8::_WORDS])
-        or not _RIGHT.issuperset(words[12::_WORDS])
-        or not b"".join(words[0::_WORDS]).isdigit()
+        words[2::_WORDS].count(kind) != rows
+        or words[3::_WORDS].count(operation) != rows
+        or words[4::_WORDS].count(root) != rows
+        or words[8::_WORDS].count(checked) != rows
+        or words[12::_WORDS].count(checked_too) != rows
+        or not _RIGHT.issuperset((checked, checked_too))
+        or kind not in _TYPES
+        or not (operation.isalpha() and operation.islower())
+        or not root.removeprefix(b"-").isdigit()
         or not b"".join(words[1::_WORDS]).isdigit()
-        or b" ." in table
+        or table.translate(None, _FIGURES) != others * rows
+        or table[width - 1 :: width] != b"\n" * rows
     ):
         return None
-    (kind,), (operation,) = kinds, operations
-    left = table.replace(kind, b"").replace(operation, b"").replace(b"N/A", b"")
-    if not operation.isalpha() or not operation.islower() or left.translate(None, _DIGITS):
+    sizes = _sizes(b" ".join(words[0::_WORDS]))
+    if sizes is None:
         return None
     try:
-        int(*roots)
-        sizes = list(map(int, words[0::_WORDS]))
         busbw = list(map(float, words[7::_WORDS]))
-        for column in (5, 6, 9, 10, 11):
-            # Read only to know that they are numbers: a row with anything else in it is for the careful reader.
-            list(map(float, words[column::_WORDS]))
     except ValueError:
         return None
-    if sizes[0] <= 0 or sizes != sorted(set(sizes)) or min(busbw) < 0:
-        return None
     return MappingProxyType(dict(compress(zip(sizes, busbw, strict=True), busbw)))
+
+
+@lru_cache(maxsize=64)
+def _sizes(words: bytes) -> tuple[int, ...] | None:
+    """The message sizes, ascending; None for anything else. All runs of a sweep have the same ones."""
+    if b"." in words:
+        return None
+    sizes = tuple(map(int, words.split()))
+    return sizes if sizes[0] > 0 and all(map(lt, sizes, sizes[1:])) else None

@@ -14,7 +14,7 @@ _TYPES = r"u?int(?:8|32|64)|u?char|int|half|float|double|bfloat16|f8e[45]m[23]|f
 START = re.compile(rf"(?a)(?<![\d.])(\d{{1,20}})\s+(\d{{1,20}})\s+({_TYPES})(?=\s|$)")
 """Where a row begins: size, count and type, after whatever a launcher put in front."""
 
-_NUMBER = r"-?(?:\d+(?:\.\d*)?(?:[eE][+-]?\d+)?|inf|nan|N/A)"
+_NUMBER = r"-?(?:[\d.]+(?:[eE][+-]?\d+)?|inf|nan|N/A)"
 _NUMBERS = re.compile(rf"(?a){_NUMBER}(?:\s+{_NUMBER})*(?=\s|$|[A-DF-Za-df-z\[])")
 """Values up to the end, a blank, or a word that another writer put right behind one (an `e` may belong to a number that is cut)."""
 
@@ -153,7 +153,9 @@ def guessed(partial: Partial) -> Columns | None:
 
 
 def _value(text: str) -> float | None:
-    if text.lstrip("-") in ("inf", "nan", "N/A"):
+    """The number, or None for N/A, inf, nan and figures that make no number."""
+    try:
+        value = float(text)
+    except ValueError:
         return None
-    value = float(text)
     return value if math.isfinite(value) else None
