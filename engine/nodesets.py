@@ -44,6 +44,12 @@ def fold(names: Iterable[str]) -> str:
     return ",".join(filter(None, [folded, *other]))
 
 
+def natural(name: str) -> tuple[tuple[int, int, str], ...]:
+    """A sort key by which worker-9 comes before worker-10."""
+    parts = re.split(r"([0-9]{1,18})", name)
+    return tuple((1, int(part), "") if at % 2 else (0, 0, part) for at, part in enumerate(parts))
+
+
 def parse_hosts(text: str) -> tuple[HostSpec, ...]:
     """`user@node[001-016]:22,other,[fd00::7]` or `@FILE`, in the order written. Raises UsageError: one line, with the cure.
 

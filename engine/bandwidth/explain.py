@@ -1,0 +1,181 @@
+"""Which few causes explain all the values: nodes and boundaries that cap every pair they are part of.
+
+A pair reaches the least of what its two nodes and its way can do. So a cause is a cap on all pairs of a node, or on all pairs
+that cross a boundary, and the best set of causes is built up one at a time, always the one the values speak for most, until
+no further one is worth its improbability; then each is taken out again to see whether the others do without it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from straggler.engine.bandwidth.limits import Limits
+from straggler.engine.bandwidth.noise import Floats, Ints, Noise
+
+TRIED = 64
+"""Candidates of one kind that are looked at closely in one step: those with the lowest means."""
+
+
+@dataclass(frozen=True, eq=False)
+class Group:
+    """Pairs that one cause would cap. `node`: the node's number, or -1 for a boundary, whose `labels` say what it parts."""
+
+    pairs: Ints
+    node: int = -1
+    labels: tuple[str, ...] = ()
+
+    @property
+    def key(self) -> tuple[int, tuple[str, ...]]:
+        return self.node, self.labels
+
+
+@dataclass(frozen=True, eq=False)
+class Cause:
+    """A group held to be capped at `cap` (log, relative to the unaffected level). `odds`: log of how much likelier than not.
+
+    `slow` of `of` pairs that can tell show it; `shared`: slow pairs nothing else explains.
+    """
+
+    group: Group
+    cap: float
+    odds: float
+    slow: int
+    of: int
+
+    @property
+    def probability(self) -> float:
+        return float(1 / (1 + np.exp(-np.clip(self.odds, -50, 50))))
+
+
+@dataclass(frozen=True, eq=False)
+class Groups:
+    """All that could be a cause. `by_node[i]` are the pairs of node i; `boundaries` cover pairs that cross something."""
+
+    by_node: tuple[Ints, ...]
+    boundaries: tuple[Group, ...]
+
+
+def by_node(ends: Ints, count: int) -> tuple[Ints, ...]:
+    """The pairs of every node."""
+    node = ends.T.reshape(-1)
+    pair = np.tile(np.arange(len(ends)), 2)
+    order = np.argsort(node, kind="stable")
+    return tuple(np.split(pair[order], np.cumsum(np.bincount(node, minlength=count))[:-1]))
+
+
+def explain(
+    y: Floats, ends: Ints, groups: Groups, noise: Noise, limits: Limits
+) -> tuple[list[Cause], list[Cause], Floats]:
+    """The causes that are likelier than not to the degree `limits.accuse`, those that are at least suspects, and what every pair
+    would reach with the former (log, relative to the level). `y` is relative to the level.
+
+    A fleet half of which would have to be accused is not explained by its nodes: the search stops there.
+    """
+    cap = np.zeros(len(y))
+    bar = float(np.log(limits.accuse / (1 - limits.accuse)))
+    found: list[Cause] = []
+    for _ in range(max(2, len(groups.by_node) // 2 + len(groups.boundaries))):
+        best = max(_candidates(y, ends, groups, cap, noise, limits), key=lambda one: one.odds, default=None)
+        if best is None or best.odds < bar:
+            break
+        found.append(best)
+        np.minimum.at(cap, best.group.pairs, best.cap)
+    found, cap = _without_the_needless(found, y, noise, limits, bar)
+    taken = {one.group.key for one in found}
+    low = float(np.log(limits.suspect / (1 - limits.suspect)))
+    suspects = [
+        one
+        for one in _candidates(y, ends, groups, cap, noise, limits)
+        if one.odds > low and one.group.key not in taken
+    ]
+    return found, suspects, cap
+
+
+def _candidates(
+    y: Floats, ends: Ints, groups: Groups, cap: Floats, noise: Noise, limits: Limits
+) -> list[Cause]:
+    """Every group whose free pairs are low on the whole, looked at closely."""
+    step = float(np.log1p(-limits.effect))
+    free = cap > step / 2
+    weight = np.concatenate([free, free]).astype(float)
+    node = ends.T.reshape(-1)
+    count = len(groups.by_node)
+    many = np.bincount(node, weight, minlength=count)
+    total = np.bincount(node, weight * np.concatenate([y, y]), minlength=count)
+    mean = np.divide(total, many, out=np.zeros(count), where=many > 0)
+    lowest = [int(one) for one in np.argsort(mean)[:TRIED] if mean[one] < step / 2]
+    tried = [Group(groups.by_node[one], node=one) for one in lowest]
+    for group in groups.boundaries:
+        inside = free[group.pairs]
+        if inside.any() and float(np.mean(y[group.pairs][inside])) < step / 2:
+            tried.append(group)
+    causes = (weigh(group, y, cap, noise, limits) for group in tried)
+    return [one for one in causes if one is not None]
+
+
+def weigh(group: Group, y: Floats, cap: Floats, noise: Noise, limits: Limits) -> Cause | None:
+    """How much the values speak for one more cap on these pairs; None where there is nothing to see."""
+    values, held = y[group.pairs], cap[group.pairs]
+    step = float(np.log1p(-limits.effect))
+    free = held > step / 2
+    many = int(free.sum())
+    if many == 0:
+        return None
+    now = noise.log_density(values - held)
+    best: tuple[float, float] | None = None
+    for share in (0.5, 0.75):
+        level = float(np.quantile(values[free], share))
+        if level > step:
+            continue
+        gain = float(np.sum(noise.log_density(values - np.minimum(held, level)) - now))
+        if best is None or gain > best[0]:
+            best = gain, level
+    if best is None:
+        return None
+    gain, level = best
+    slow = int(np.count_nonzero(values[free] < level / 2))
+    if slow < 2:
+        return None
+    prior = limits.node if group.node >= 0 else limits.boundary
+    odds = gain + noise.occam(many) + float(np.log(prior / (1 - prior)))
+    return Cause(group, level, odds, slow, many)
+
+
+def _without_the_needless(
+    found: Sequence[Cause], y: Floats, noise: Noise, limits: Limits, bar: float
+) -> tuple[list[Cause], Floats]:
+    """Each cause again, with all the others in place: what they explain without it is no evidence for it."""
+    kept = list(found)
+    for one in sorted(found, key=lambda cause: cause.odds):
+        others = capped(len(y), [other for other in kept if other is not one])
+        again = weigh(one.group, y, others, noise, limits)
+        at = kept.index(one)
+        if again is None or again.odds < bar:
+            kept.pop(at)
+        else:
+            kept[at] = replace(again)
+    return kept, capped(len(y), kept)
+
+
+def capped(count: int, causes: Sequence[Cause]) -> Floats:
+    """What every pair would reach with these causes."""
+    cap = np.zeros(count)
+    for one in causes:
+        np.minimum.at(cap, one.group.pairs, one.cap)
+    return cap
+
+
+def cleared(
+    y: Floats, ends: Ints, cap: Floats, noise: Noise, limits: Limits, count: int
+) -> NDArray[np.bool_]:
+    """Nodes whose free pairs are likelier "as the others" than "slow by the least effect", by the odds asked for."""
+    step = float(np.log1p(-limits.effect))
+    free = cap > step / 2
+    tells = np.where(free, noise.log_density(y) - noise.log_density(y - step), 0.0)
+    told = np.bincount(ends.T.reshape(-1), np.concatenate([tells, tells]), minlength=count)
+    fine: NDArray[np.bool_] = told > np.log(limits.clear)
+    return fine

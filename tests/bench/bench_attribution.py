@@ -1,0 +1,191 @@
+"""Who is named: straggler and the rules of others over the same simulated fleets. Accuracy first, then time.
+
+    python tests/bench/bench_attribution.py [--smoke] [--fleets N] [--full]
+
+Per cell: share of fleets in which exactly the slow nodes were named (`exact`), nodes accused wrongly per fleet (`false`), and
+the rounds used. A cell in which any other rule is significantly better (paired over the same fleets, 95 % interval of the
+difference above zero) is marked. What a fleet is made of stands in tests/support/fleets.py, what the others do in others.py.
+"""
+
+from __future__ import annotations
+
+import argparse
+import itertools
+import sys
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parents[2]))
+
+import numpy as np
+from straggler.engine.bandwidth.attribution import attribute
+from straggler.engine.bandwidth.model import Attribution, Kind, Standing
+from straggler.engine.bandwidth.schedule import next_round
+
+from tests.support.fleets import Fleet, matrix
+from tests.support.others import ON_RUNS, bisection, suspects_with_passed
+
+OURS, OURS_FIXED = "straggler", "straggler, as planned"
+
+
+@dataclass(frozen=True)
+class Cell:
+    nodes: int
+    slow: int
+    effect: float
+    noise: float
+    rounds: int | None
+
+    def __str__(self) -> str:
+        rounds = "all" if self.rounds is None else self.rounds
+        return f"{self.nodes:5} nodes {self.slow:2} at -{self.effect:.0%} noise {self.noise:.0%} rounds {rounds:>3}"
+
+    def fleet(self, number: int) -> Fleet:
+        draw = np.random.default_rng([number, self.nodes, self.slow])
+        chosen = draw.permutation(self.nodes)[: self.slow]
+        return Fleet(
+            self.nodes, noise=self.noise, seed=number, nodes={int(one): 1 - self.effect for one in chosen}
+        )
+
+
+def accused(fleet: Fleet, said: Attribution) -> set[int]:
+    """Node numbers that were named; a wrong verdict of another kind counts as one wrong node."""
+    at = {name: number for number, name in enumerate(fleet.names)}
+    return {
+        at[one.subjects[0]] if one.kind is Kind.NODE else -1 - number
+        for number, one in enumerate(said.verdicts)
+    }
+
+
+def sweep(fleet: Fleet, rounds: int | None) -> tuple[set[int], int]:
+    """As `straggler sweep` goes: one planned round, then what the verdict so far asks for, until it is settled or the rounds are
+    used up. Repeats of a single pair cost no round of the fleet's and are not run here."""
+    planned = fleet.rounds(rounds)
+    pairs = [planned.pop(0)]
+    values = [fleet.run(pairs[0])]
+    used, limit = 1, rounds or fleet.count - 1
+    at = {name: number for number, name in enumerate(fleet.names)}
+    while True:
+        done = np.concatenate(pairs)
+        said = attribute(matrix(fleet.names, done, np.concatenate(values)))
+        if used >= limit:
+            break
+        names = fleet.names
+        cleared = sum(one is Standing.CLEARED for one in said.standings.values())
+        if 2 * cleared < fleet.count and not said.settled:
+            pairs.append(planned.pop(0))
+            values.append(fleet.run(pairs[-1]))
+            used += 1
+            continue
+        more = next_round(names, [(names[a], names[b]) for a, b in done.tolist()], said, number=used + 1)
+        if more is None or more.alone:
+            break
+        pairs.append(np.array([[at[one] for one in member] for member in more.members]))
+        values.append(fleet.run(pairs[-1]))
+        used += 1
+    return accused(fleet, said), used
+
+
+def judge(cell: Cell, number: int) -> dict[str, tuple[set[int], int]]:
+    """What every rule says of one fleet, and the rounds it took."""
+    fleet = cell.fleet(number)
+    pairs = np.concatenate(fleet.rounds(cell.rounds))
+    values = fleet.run(pairs)
+    many = cell.rounds or cell.nodes - 1
+    said = {name: (rule(pairs, values, cell.nodes), many) for name, rule in ON_RUNS.items()}
+    said[OURS_FIXED] = accused(fleet, attribute(matrix(fleet.names, pairs, values))), many
+    said[OURS] = sweep(cell.fleet(number), cell.rounds)
+    said["suspect with passed"] = suspects_with_passed(cell.fleet(number), many)
+    said["bisection"] = bisection(cell.fleet(number), many)
+    return said
+
+
+def run(cell: Cell, fleets: int) -> bool:
+    """Print one cell; False where another rule is significantly better than ours."""
+    truth = [set(cell.fleet(number).nodes) for number in range(fleets)]
+    said = [judge(cell, number) for number in range(fleets)]
+    exact = {
+        name: np.array([one[name][0] == true for one, true in zip(said, truth, strict=True)])
+        for name in said[0]
+    }
+    print(f"\n{cell}")
+    ok = True
+    for name, hits in sorted(exact.items(), key=lambda item: -item[1].mean()):
+        wrong = np.mean([len(one[name][0] - true) for one, true in zip(said, truth, strict=True)])
+        used = np.mean([one[name][1] for one in said])
+        gap = hits.astype(float) - exact[OURS]
+        edge = 1.96 * gap.std() / np.sqrt(fleets)
+        mark = ""
+        if name not in (OURS, OURS_FIXED) and gap.mean() - edge > 0:
+            ok, mark = False, "  BETTER THAN OURS"
+        print(
+            f"  {name:24} exact {hits.mean():6.1%} ±{1.96 * hits.std() / np.sqrt(fleets):5.1%}"
+            f"  false {wrong:6.3f}  rounds {used:5.1f}{mark}"
+        )
+    return ok
+
+
+def healthy(fleets: int) -> int:
+    """Accusations over healthy fleets of 64 nodes at 2 % noise, 5 rounds, both ways of running them."""
+    cell = Cell(64, 0, 0.0, 0.02, 5)
+    false = 0
+    for number in range(fleets):
+        fleet = cell.fleet(number)
+        pairs = np.concatenate(fleet.rounds(5))
+        false += len(accused(fleet, attribute(matrix(fleet.names, pairs, fleet.run(pairs)))))
+        false += len(sweep(cell.fleet(number), 5)[0])
+    print(f"\n{fleets} healthy fleets of 64 nodes, 2 % noise, 5 rounds: {false} false accusations")
+    return false
+
+
+def large() -> None:
+    """Time to judge every pair of 1,024 nodes."""
+    fleet = Fleet(1024, noise=0.02, seed=1, nodes={at * 97: 0.8 for at in range(10)})
+    pairs = np.concatenate(fleet.rounds())
+    one = matrix(fleet.names, pairs, fleet.run(pairs))
+    took = []
+    for _ in range(3):
+        begun = time.perf_counter()
+        said = attribute(one)
+        took.append(time.perf_counter() - begun)
+    named = sum(one.kind is Kind.NODE for one in said.verdicts)
+    print(f"\n1,024 nodes, {len(one):,} pairs: {min(took):.2f} s (aim 1), {named} of 10 slow nodes named")
+
+
+def cells(full: bool) -> list[Cell]:
+    if not full:
+        return [
+            Cell(*one)
+            for one in ((16, 1, 0.2, 0.02, 5), (64, 1, 0.15, 0.02, 5), (64, 3, 0.2, 0.03, 2), (64, 10, 0.5, 0.03, 5),
+                        (64, 10, 0.08, 0.04, 10), (64, 1, 0.08, 0.06, 5), (256, 10, 0.12, 0.03, 5))
+        ]  # fmt: skip
+    return [
+        Cell(*one)
+        for one in itertools.product(
+            (16, 64, 256), (1, 3, 10), (0.08, 0.15, 0.3, 0.5), (0.01, 0.03, 0.06), (1, 2, 5, 10)
+        )
+        if one[1] * 3 <= one[0]
+    ]
+
+
+def main() -> None:
+    options = argparse.ArgumentParser()
+    options.add_argument("--smoke", action="store_true")
+    options.add_argument("--full", action="store_true")
+    options.add_argument("--fleets", type=int, default=100)
+    args = options.parse_args()
+    fleets = 4 if args.smoke else args.fleets
+    behind = [cell for cell in cells(args.full) if not run(cell, fleets)]
+    false = healthy(20 if args.smoke else 1000)
+    if not args.smoke:
+        large()
+    print(f"\ncells in which another rule is significantly better: {len(behind)}")
+    for cell in behind:
+        print(f"  {cell}")
+    if args.smoke and false:
+        sys.exit(1)
+
+
+if __name__ == "__main__":
+    main()
