@@ -6,9 +6,10 @@ import re
 from collections.abc import Iterator
 from itertools import combinations
 
-from straggler.engine.bandwidth.readers import nccl_tests
+from straggler.engine.bandwidth.readers import endings, nccl_tests
 from straggler.engine.bandwidth.readers.nccl_text import Rank, Reading, stretches, whole
 from straggler.engine.inspect.model import Kind, Part, Said
+from straggler.engine.inspect.words import size
 from straggler.engine.model import Level, Verdict
 
 FINDS = (
@@ -33,7 +34,9 @@ def read(text: str, source: str) -> tuple[Part, ...]:
     parts = [_part(one, source) for one in runs]
     if len(parts) < 2:
         return tuple(parts)
-    facts = nccl_tests.as_json(nccl_tests.facts(whole(text)))
+    facts = nccl_tests.as_json(nccl_tests.facts(whole(text))) | {
+        "complete": all(one.complete for one in runs)
+    }
     said = tuple(one for part in parts for one in part.said)
     gist = f"{len(parts)} runs of nccl-tests, one after the other"
     return (Part(KIND.name, 1, parts[-1].last, facts, said, gist), *parts)
@@ -56,18 +59,11 @@ def _gist(one: Reading, source: str) -> str:
             f"on {', '.join(run.hosts[:4])}" + (f" and {len(run.hosts) - 4} more" if run.hosts[4:] else "")
         )
     if run.points:
-        size = max(run.points)
+        largest = max(run.points)
         words.append(
-            f"{run.points[size]:g} GB/s bus bandwidth at {_bytes(size)}, the largest of {len(run.points)} sizes"
+            f"{run.points[largest]:g} GB/s bus bandwidth at {size(largest)}, the largest of {len(run.points)} sizes"
         )
     return ", ".join(words)
-
-
-def _bytes(size: int) -> str:
-    for unit, name in ((1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB")):
-        if size >= unit:
-            return f"{size / unit:g} {name}"
-    return f"{size} B"
 
 
 def _said(one: Reading) -> Iterator[Said]:
@@ -102,11 +98,7 @@ def _said(one: Reading) -> Iterator[Said]:
             hosts,
         )
     if not one.complete:
-        yield Said(
-            Verdict("nccl-tests.incomplete", Level.WARN, "The output stops before its closing lines"),
-            _last_line(one),
-            one.hosts,
-        )
+        yield _incomplete(one)
     if not one.rows:
         yield _say(
             one,
@@ -163,18 +155,27 @@ def _say(
     return Said(Verdict(name, level, title, detail), found, subjects or one.hosts)
 
 
-def _last_line(one: Reading) -> tuple[tuple[int, str], ...]:
+def _incomplete(one: Reading) -> Said:
+    """With the line that says why it ended, where there is one, else the last line that was printed."""
+    how, line = endings.sign(one.text)
     lines = [
-        (number, line) for number, line in enumerate(one.text.split("\n"), one.first_line + 1) if line.strip()
+        (at, text.strip()) for at, text in enumerate(one.text.split("\n"), one.first_line + 1) if text.strip()
     ]
-    return ((lines[-1][0], lines[-1][1].strip()),) if lines else ()
+    shown = [(at, text) for at, text in lines if how and text.startswith(line)][:1] or lines[-1:]
+    verdict = Verdict(
+        "nccl-tests.incomplete",
+        Level.WARN,
+        "The output stops before its closing lines",
+        f"the run {how}" if how else "",
+    )
+    return Said(verdict, tuple(shown), one.hosts)
 
 
 def _wrong_row(one: Reading) -> str:
     for row in one.rows:
         for place, cell in (("out of place", row.oop), ("in place", row.ip)):
             if cell and cell[3]:
-                return f"first at {_bytes(row.size)}, {place}: {cell[3]:g}"
+                return f"first at {size(row.size)}, {place}: {cell[3]:g}"
     return f"{one.out_of_bounds} values out of bounds" if one.out_of_bounds else ""
 
 

@@ -67,7 +67,7 @@ def _lines(one: Inspected) -> Iterator[str]:
         for part, _ in one.parts:
             yield from _wrapped(f"  lines {part.first}-{part.last}: ", f"{part.kind}: {safe(part.gist)}")
     if not one.findings:
-        yield "  Nothing in it asks for action."
+        yield "  No finding."
     for finding in one.findings:
         yield from _finding(finding)
 

@@ -18,6 +18,8 @@ from straggler.engine.bandwidth.model import NO_POINTS, Metric, Run, RunState
 from straggler.engine.bandwidth.readers import names
 from straggler.engine.bandwidth.readers.nccl_tests import TOOL
 
+WRONG = "computed wrong results"
+
 _BEGINS = re.compile(r'\s*\{\s*"version"\s*:\s*\d+\s*,\s*"start_time"')
 _HOST = re.compile(r'"hostname"\s*:\s*"([^"\\\s]{1,255})"')
 _PROGRAM = re.compile(r"(\w+?)_perf")
@@ -66,7 +68,7 @@ def _state(given: dict[str, Any], results: list[dict[str, Any]]) -> tuple[RunSta
         for cell in (_object(row.get("out_of_place")), _object(row.get("in_place")))
     ]
     if _number(bounds.get("count")) or bounds.get("okay") == "false" or any(_number(one) for one in wrong):
-        return RunState.FAILED, "computed wrong results"
+        return RunState.FAILED, WRONG
     errors = [one for one in _list(given.get("errors")) if isinstance(one, str) and one.strip()]
     if not bounds or "end_time" not in given:
         if errors:
