@@ -124,7 +124,7 @@ def _re_paired(
         least = min(met.values())
         free = next((one for one in partners if met[one] == least and one not in used), None)
         if least < repeats and free is not None:
-            members.append((node, free))
+            members.append(_sorted((node, free)))
             used.add(free)
     return tuple(members)
 

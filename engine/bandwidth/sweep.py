@@ -14,7 +14,7 @@ from pathlib import Path
 import msgspec
 
 from straggler.engine.bandwidth import schedule
-from straggler.engine.bandwidth.model import Attribution, Round, Run
+from straggler.engine.bandwidth.model import Attribution, Round, Run, Standing
 from straggler.engine.bandwidth.plans import ENGINES
 from straggler.engine.bandwidth.plans.base import Load, Plan, Pods, check_names, folder, result
 from straggler.engine.errors import FatalError, UsageError
@@ -199,22 +199,28 @@ def next_step(plan: Plan, attribution: Attribution, repeats: int) -> Round | Non
         repeated=repeated,
         repeats=repeats,
     )
+    cleared = Standing.CLEARED in attribution.standings.values()
+    if not attribution.settled and (found is None or (found.alone and not cleared)) and _all_pairs(plan):
+        # Where nobody is cleared yet, new pairs of all nodes say more than one pair again. With round 0 the plan has one
+        # round more than rounds of pairs: so many of the schedule hold a pair that is new.
+        found = next(iter(more_rounds(plan, len(plan.rounds))), found)
     if found is None or not found.alone:
         return found
     return replace(found, number=1 + sum(one.alone for one in plan.rounds))
 
 
+def _all_pairs(plan: Plan) -> bool:
+    """Whether the plan is of the schedule, and not of pairs the operator chose."""
+    first = next((one for one in plan.rounds if not one.alone and len(one.members[0]) > 1), None)
+    return first in schedule.rounds(plan.nodes, placement_of(plan), plan.seed, 1)
+
+
 def more_rounds(plan: Plan, total: int) -> tuple[Round, ...]:
-    """What is missing to `total` rounds of pairs: the schedule goes on where the plan stands, without pairs that were planned."""
-    pairs = [one for one in plan.rounds if not one.alone and len(one.members[0]) > 1]
-    planned = {member for one in pairs for member in one.members}
-    wanted = total - len(pairs)
+    """What the plan lacks of the first `total` rounds of the schedule, numbered on from its last."""
+    planned = {member for one in plan.rounds for member in one.members}
     found: list[Round] = []
-    if wanted <= 0:
-        return ()
-    for one in schedule.rounds(plan.nodes, placement_of(plan), plan.seed):
-        members = tuple(pair for pair in one.members if pair not in planned)
-        if members and len(found) < wanted:
+    for one in schedule.rounds(plan.nodes, placement_of(plan), plan.seed, total):
+        if members := tuple(pair for pair in one.members if pair not in planned):
             found.append(Round(_last(plan) + 1 + len(found), members))
     return tuple(found)
 

@@ -182,6 +182,7 @@ def test_suspects_meet_cleared_nodes_they_have_not_met_each_only_once() -> None:
     assert disjoint(found)
     assert {member[0] for member in found.members} == {"n0", "n1"}
     assert {member[1] for member in found.members} <= {"n2", "n3", "n4", "n5", "n6"}
+    assert list(found.members) == [tuple(sorted(member)) for member in found.members]
     assert not {frozenset(member) for member in found.members} & {frozenset(pair) for pair in done}
 
 
@@ -214,7 +215,7 @@ def test_nodes_with_too_few_runs_are_paired_after_the_suspects() -> None:
     standings = {"a": CLEARED, "b": CLEARED, "c": SUSPECT}
     found = next_round(nodes, [], seen(standings), number=3)
     assert found is not None
-    assert [member[0] for member in found.members] == ["c", "d"]
+    assert [member[1] for member in found.members] == ["c", "d"]
 
 
 def test_a_doubtful_pair_is_repeated_with_nothing_beside_it() -> None:

@@ -204,6 +204,32 @@ def test_rounds_are_added_where_the_plan_stands(run: Sweep, out: Path) -> None:
     assert plan.rounds[-1] == Round(16, (("worker-001", "worker-002"),))
 
 
+def test_where_one_round_says_too_little_the_schedule_goes_on_until_it_says_enough(
+    run: Sweep, out: Path
+) -> None:
+    run("--demo", "slow-node", "--demo-nodes", "8", "--rounds", "1")
+    for _ in range(10):
+        simulate(out, "slow-node", 8)
+        said = run()
+        if "next:" not in said:
+            break
+    assert "verdict: worker-008 is slow" in said
+    assert "another round would change nothing of this" in said
+    plan = sweep.read(out)
+    assert plan is not None
+    assert len(plan.rounds) <= 6
+
+
+def test_pairs_chosen_by_hand_are_not_widened_to_all(run: Sweep, out: Path) -> None:
+    run("--demo", "healthy", "--pairs", "worker-001:worker-002,worker-003:worker-004")
+    simulate(out, "healthy")
+    run()
+    plan = sweep.read(out)
+    assert plan is not None
+    nodes = {node for one in plan.rounds for member in one.members for node in member}
+    assert nodes == {"worker-001", "worker-002", "worker-003", "worker-004"}
+
+
 def test_a_run_that_failed_or_hung_is_a_state_of_its_pair(run: Sweep, out: Path) -> None:
     run("--demo", "healthy", "--demo-nodes", "4", "--rounds", "1")
     simulate(out, "healthy", 4)
