@@ -153,7 +153,7 @@ def matrix_counts(view: MatrixView | None) -> list[Piece]:
     verdicts, doubts = len(view.attribution.verdicts), len(view.attribution.doubts)
     if verdicts:
         return [(f"{telling.many(verdicts, 'verdict')} ", "fail")]
-    return [(f"{telling.many(doubts, 'doubt')} ", "warn" if doubts else "quiet")]
+    return [(f"{telling.many(doubts, 'doubt')} ", "warn") if doubts else ("no verdict ", "quiet")]
 
 
 def coverage(report: Report | None) -> list[Piece]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from straggler.engine.bandwidth import telling
@@ -16,6 +16,14 @@ if TYPE_CHECKING:
     from straggler.engine.bandwidth.model import Blame
     from straggler.engine.bandwidth.picture import Picture
     from straggler.engine.bandwidth.view import MatrixView
+
+FINDINGS: Mapping[Kind, frozenset[str]] = {
+    Kind.NODE: frozenset({"bandwidth.slow-node", "bandwidth.slow-alone", "bandwidth.node-failed"}),
+    Kind.LINK: frozenset({"bandwidth.slow-link"}),
+    Kind.BOUNDARY: frozenset({"bandwidth.slow-boundary"}),
+    Kind.CLUSTER: frozenset({"bandwidth.slow-cluster"}),
+}
+"""Which findings say what a verdict says."""
 
 Lines = list[list[Piece]]
 
@@ -63,7 +71,7 @@ def described(picture: Picture, row: int, column: int) -> Lines:
         head.append((f"{telling.number(value)} {telling.unit(matrix)} at {telling.size(size)}", "strong"))
         change = telling.against(value, picture.norm, lower_is_better=matrix.metric.lower_is_better)
         if change is not None and one != other:
-            head.append((f"  {telling.percent(change)} beside {picture.norm_name}", ""))
+            head.append((f"  {telling.percent(change)} against {picture.norm_name}", ""))
     if state is not None and (state is not RunState.OK or value is None):
         mark = STATE_MARKS[state]
         tone, glyph = (mark.tone, mark.glyph) if state is not RunState.OK else ("unknown", "?")

@@ -120,23 +120,23 @@ class Sheet:
             out[self.lefts[at] - len(self.bar)] = "┼"
         return "".join(out)
 
-    def section_names(self) -> str:
-        """`az1 ───── │ az2 ──`, over the columns."""
-        picture = self.picture
-        if not picture.sections:
-            return " " * self.cells_width
+    def section_names(self, left: int, right: int) -> str:
+        """`az1 ───── │ az2 ──`, over the columns between two cells of the line; a section that began before has its name, too."""
         out = ""
-        for one in picture.sections:
-            room = self.lefts[one.stop - 1] + self.step - self.lefts[one.start] - (1 if self.step > 1 else 0)
-            name = (
-                one.name
-                if cell_len(one.name) <= room
-                else one.name[: max(0, room - 1)] + "…"
-                if room > 1
-                else ""
-            )
-            line = f"{name} ".ljust(room, "─")[:room] if name else "─" * room
-            out += (self.bar if one.start else "") + line + (" " if self.step > 1 else "")
+        for one in self.picture.sections:
+            start, end = self.lefts[one.start], self.lefts[one.stop - 1] + self.step
+            if end <= left or start >= right:
+                continue
+            if one.start and start > left:
+                out += (
+                    self.bar[max(0, left - start + len(self.bar)) :]
+                    if start - len(self.bar) < left
+                    else self.bar
+                )
+            room = min(end, right) - max(start, left)
+            line = max(0, room - (1 if self.step > 1 else 0))
+            name = one.name if cell_len(one.name) < line else f"{one.name[: line - 1]}…" if line > 1 else ""
+            out += f"{name} ".ljust(line, "─")[:line].ljust(room)
         return out
 
     # Above and below.
@@ -161,27 +161,33 @@ class Sheet:
         ]
 
     def verdicts(self, width: int, lines: int, current: int | None) -> list[list[Piece]]:
-        """One line each, then what is to be repeated; the first lines count, the last says how many more there are."""
+        """Every verdict, then every doubt, in at most so many lines; the last one says how many more there are."""
         found = self.picture.view.attribution
-        out = [
-            line for at, one in enumerate(found.verdicts) for line in self._verdict(one, width, at == current)
-        ]
-        if not out:
+        told = [self._verdict(one, width, at == current) for at, one in enumerate(found.verdicts)]
+        if not told:
             said = telling.nobody(found, self.picture.matrix)
             open_ends = ", ".join(telling.uncovered(self.picture.matrix))
             more: list[Piece] = [(" · not covered: ", "quiet"), (open_ends, "unknown")] if open_ends else []
-            out = [[(" verdict: ", "quiet"), (said, "strong" if found.median is None else "ok"), *more]]
-        out += [[(" doubt: ", "quiet"), (telling.doubt(one), "")] for one in found.doubts]
-        if len(out) > lines:
-            hidden = len(out) - lines + 1
-            out = [*out[: lines - 1], [(f" … and {hidden} more; n goes from one to the next", "quiet")]]
-        return out[:lines] if lines else []
+            told = [[[(" verdict: ", "quiet"), (said, "strong" if found.median is None else "ok"), *more]]]
+        first = len(found.verdicts)
+        for at, one in enumerate(found.doubts, first):
+            lead = f"{glyphs.POINTER if at == current else ' '}doubt: "
+            told.append([[(lead, "busy" if at == current else "quiet"), (telling.doubt(one), "")]])
+        out: list[list[Piece]] = []
+        for at, block in enumerate(told):
+            rest = len(told) - at - 1
+            room = lines - len(out) - (1 if rest else 0)
+            if room < 1:
+                out.append([(f" … and {rest + 1} more; n goes from one to the next", "quiet")])
+                break
+            out += block[:room]
+        return out[:lines]
 
     def _verdict(self, blame: Blame, width: int, current: bool) -> list[list[Piece]]:
         """One line, or two where one has no room for how sure it is and what would settle it."""
         lead = f"{glyphs.POINTER if current else ' '}verdict: "
         said, sure = telling.headline(blame), telling.sureness(blame)
-        settle = f" · next pair to settle it: {self.short_pair(blame.next_pair)}" if blame.next_pair else ""
+        settle = f" · next pair to settle: {self.short_pair(blame.next_pair)}" if blame.next_pair else ""
         first: list[Piece] = [(lead, "busy" if current else "quiet"), (said, "fail")]
         if len(f"{lead}{said} ({sure}){settle}") < width:
             return [[*first, (f" ({sure})", ""), (settle, "quiet")]]
@@ -198,8 +204,8 @@ class Sheet:
     def legend(self, width: int) -> list[Piece]:
         nine = self.picture.norm_name
         long = (
-            f" 9 = at {nine}, each step a tenth slower … 0   x failed   ! above what the wire carries"
+            f" 9 = at {nine}, each step a tenth slower, 0 = next to none   x failed   ! above what the wire carries"
             "   ~ cut off   blank = not run"
         )
-        short = f" 9 = {nine} … 0 next to none  x failed  ! too high  ~ cut  blank: not run"
+        short = f" 9 = {nine} to 0 = next to none  x failed  ! too high  ~ cut  blank not run"
         return [(long if len(long) < width else short, "quiet")]

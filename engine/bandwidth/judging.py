@@ -18,6 +18,9 @@ if TYPE_CHECKING:
 PAIR = 2
 """Nodes of a pair."""
 
+UNSAID = "all_reduce"
+"""What busbw is set beside where its file does not say which collective was run: nothing else is as common, or allows as much."""
+
 
 def view(
     runs: Iterable[Run],
@@ -39,7 +42,7 @@ def view(
     bounds = limits(known)
 
     def most(run: Run) -> float | None:
-        return expectation.ceiling(instance, run.ranks, len(run.hosts), run.collective)
+        return expectation.ceiling(instance, run.ranks, len(run.hosts), run.collective or UNSAID)
 
     matrix = build(runs, nodes, share=bounds.common_size, names=names, ceiling=most)
     expected = _expected(matrix, instance, instance_type, known)
@@ -47,7 +50,8 @@ def view(
         (expected.low, expected.high) if expected.low is not None and expected.high is not None else None
     )
     found = attribute(matrix, placements, between, bounds)
-    said = tuple(dict.fromkeys((*notes, *found.notes, *_too_small(matrix, instance, known))))
+    more = (*_too_small(matrix, instance, known), *_unsaid(matrix, expected))
+    said = tuple(dict.fromkeys((*notes, *found.notes, *more)))
     return MatrixView(matrix, replace(found, notes=said), expected, placements, revision)
 
 
@@ -59,8 +63,9 @@ def _expected(
     what = f"{family} pairs" if family else ""
     if instance is None or matrix.metric is not Metric.BUSBW:
         return Expected(what=what)
+    collective = matrix.collective or UNSAID
     ranks = {run.ranks for found in matrix.detail.values() for run in found if run.ranks}
-    most = expectation.ceiling(instance, max(ranks, default=None), PAIR, matrix.collective)
+    most = expectation.ceiling(instance, max(ranks, default=None), PAIR, collective)
     usual = None
     if matrix.size:
         usual = expectation.expected(
@@ -87,3 +92,9 @@ def _too_small(matrix: Matrix, instance: Instance | None, known: Knowledge) -> S
         f"messages of {telling.size(matrix.size)} are too small to judge bandwidth by: below {least} latency rules; "
         "measure larger ones before you act",
     )
+
+
+def _unsaid(matrix: Matrix, expected: Expected) -> Sequence[str]:
+    if matrix.collective or (expected.ceiling is None and expected.low is None):
+        return ()
+    return (f"the files do not say which collective was run: the expectation is that of {UNSAID}",)

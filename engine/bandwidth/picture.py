@@ -93,7 +93,9 @@ class Picture:
 
     @cached_property
     def _by_b(self) -> NDArray[np.intp]:
-        return np.argsort(self.matrix.b, kind="stable")
+        # Sixteen bits are sorted by counting, several times as fast.
+        narrow = self.matrix.b.astype(np.uint16) if len(self.matrix.nodes) < 1 << 16 else self.matrix.b
+        return np.argsort(narrow, kind="stable")
 
     @cached_property
     def _starts(self) -> tuple[NDArray[np.intp], NDArray[np.intp]]:

@@ -82,7 +82,7 @@ def expectation(expected: Expected) -> Iterator[str]:
     elif low is not None or high is not None:
         yield f"expected {number(low if low is not None else high or 0.0)}{kind}"
     else:
-        yield f"no expectation known{kind}"
+        yield f"no expectation known{kind and f'{kind} at this size'}"
     if expected.ceiling is not None:
         yield f"ceiling {number(expected.ceiling)}"
 
@@ -113,8 +113,11 @@ def headline(blame: Blame) -> str:
 def sureness(blame: Blame) -> str:
     """`−31 %, 97 % sure, 61 of 63 pairs`"""
     effect = [] if blame.effect is None else [percent(blame.effect)]
-    what = "run" if blame.alone else "pair"
-    return ", ".join([*effect, f"{sure(blame.confidence)} sure", f"{blame.slow:,} of {many(blame.of, what)}"])
+    # What counts for the fleet as a whole is not pairs alone; its reason says what was counted.
+    counted = [f"{blame.slow:,} of {many(blame.of, 'run' if blame.alone else 'pair')}"]
+    return ", ".join(
+        [*effect, f"{sure(blame.confidence)} sure", *(counted if blame.kind is not Kind.CLUSTER else [])]
+    )
 
 
 def sure(confidence: float) -> str:
@@ -135,8 +138,9 @@ def next_pair(wanted: tuple[str, str] | None) -> str:
 
 
 def doubt(one: Doubt) -> str:
-    effect = f" ({percent(one.effect)})" if one.effect is not None else ""
-    return f"repeat {next_pair(one.pair)}{effect}: {safe(one.why, limit=300)}"
+    effect = percent(one.effect) if one.effect is not None else ""
+    lead = f" ({effect})" if effect and effect not in one.why else ""
+    return f"{pair(*one.pair)}{lead}: {safe(one.why, limit=300)}"
 
 
 def nobody(found: Attribution, matrix: Matrix) -> str:

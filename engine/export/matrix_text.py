@@ -20,6 +20,9 @@ WIDEST = 120
 WORST = 12
 """Rows that stand for a matrix that is too wide, and lines of one list; JSON has them all."""
 
+FEW = 4
+"""Pairs that are named where a list is only for information."""
+
 
 def render(view: MatrixView, *, ascii_only: bool = False) -> str:
     """The whole report; nothing in it can act on a terminal."""
@@ -110,8 +113,8 @@ def _information(view: MatrixView) -> Iterator[str]:
         "and in a fleet that is slow as a whole no pair stands out.",
     )
     if found.below_mean:
-        shown = ", ".join(telling.pair(*one) for one in found.below_mean[:WORST])
-        more = len(found.below_mean) - WORST
+        shown = ", ".join(telling.pair(*one) for one in found.below_mean[:FEW])
+        more = len(found.below_mean) - FEW
         yield from _wrapped("  ", shown + (f" and {more:,} more" if more > 0 else ""))
 
 

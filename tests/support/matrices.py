@@ -280,7 +280,7 @@ def failed_pairs(count: int = 24) -> MatrixView:
         (one.nodes[20], one.nodes[20]),
         alone=True,
     )
-    doubt = Doubt((one.nodes[1], one.nodes[5]), None, "its output stops before its closing lines")
+    doubt = Doubt((one.nodes[1], one.nodes[5]), None, "truncated: no closing line; repeat this pair alone")
     return view(one, attributed(one, (blame,), (doubt,), settled=False), az_of(count))
 
 
@@ -294,7 +294,9 @@ def partial(count: int = 24) -> MatrixView:
     }
     chosen = [(a, b) for a, b in pairs if a != b]
     one = matrix(names(count), lambda a, b: (330 if 10 in (a, b) else 471) * wave[a, b], chosen)
-    doubt = Doubt((one.nodes[10], one.nodes[13]), -0.3, "one slow run accuses nobody")
+    doubt = Doubt(
+        (one.nodes[10], one.nodes[13]), -0.3, "one run at −30 % proves nothing: repeat this pair alone"
+    )
     stand = {one.nodes[10]: Standing.SUSPECT, one.nodes[13]: Standing.SUSPECT}
     return view(one, attributed(one, (), (doubt,), standings=stand, settled=False), az_of(count))
 

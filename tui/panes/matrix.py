@@ -46,20 +46,20 @@ class MatrixPane(ScrollView, can_focus=True):
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("j,down", "move(1,0)", "next", show=False),
         Binding("k,up", "move(-1,0)", "previous", show=False),
-        Binding("h,left", "move(0,-1)", "previous", show=False),
-        Binding("l,right", "move(0,1)", "next", show=False),
+        Binding("h,left", "move(0,-1)", "left", show=False),
+        Binding("l,right", "move(0,1)", "right", show=False),
         Binding("pagedown,ctrl+f", "page(1)", "page down", show=False),
         Binding("pageup,ctrl+b", "page(-1)", "page up", show=False),
-        Binding("home", "edge(0,0)", "first, last of the row", show=False),
-        Binding("end", "edge(0,1)", "first, last of the row", show=False),
-        Binding("g,less_than_sign", "edge(1,0)", "first, last row", show=False),
-        Binding("greater_than_sign", "edge(1,1)", "first, last row", show=False),
+        Binding("home", "edge(0,0)", "start, end of the row", show=False),
+        Binding("end", "edge(0,1)", "start, end of the row", show=False),
+        Binding("g,less_than_sign", "edge(1,0)", "first", show=False),
+        Binding("greater_than_sign", "edge(1,1)", "last", show=False),
         Binding("enter", "choose", "node or remedy"),
         Binding("n", "verdict(1)", "next verdict"),
         Binding("N", "verdict(-1)", "previous verdict", show=False),
-        Binding("w", "wide", "numbers"),
-        Binding("o", "order", "order by score"),
-        Binding("e", "export", "export"),
+        Binding("w", "wide", "signs or numbers"),
+        Binding("o", "order", "by place or by score"),
+        Binding("e", "export", "export to files"),
     ]
 
     @dataclass
@@ -121,7 +121,7 @@ class MatrixPane(ScrollView, can_focus=True):
         else:
             self.at = (0, min(1, len(self.picture) - 1))
             # Until somebody moves it, the cursor stands on what is to be seen.
-            for a, b in self._targets()[:1]:
+            for a, b in self._targets()[: not self.by_score]:
                 self.at = (int(self.picture.place[a]), int(self.picture.place[b]))
         verdicts = self.view.attribution.verdicts
         if self.current is not None and self.current >= len(self._targets()):
@@ -148,7 +148,7 @@ class MatrixPane(ScrollView, can_focus=True):
         """The lines above and below the cells, which do not scroll."""
         assert self.sheet is not None
         width, height = max(20, self.size.width - 1), self.size.height
-        most = max(1, min(4, height // 7))
+        most = max(1, min(5, height // 6))
         self._head = [
             *self.sheet.title(width, 2 if height >= TALL else 1),
             *self.sheet.verdicts(width, most, self.current),
@@ -301,18 +301,17 @@ class MatrixPane(ScrollView, can_focus=True):
         assert self.sheet is not None
         assert self.picture is not None
         left = self.scroll_offset.x
-        text = self.sheet.section_names()
         at = self.sheet.lefts[self.at[1]] - left
         end = at + max(1, self.sheet.step - 1)
         room = self.sheet.label_width - 3
         lead = self.picture.lead if len(self.picture.lead) <= room else ""
-        shown = text[left : left + self.body_width].ljust(end)
+        shown = self.sheet.section_names(left, left + self.body_width).ljust(end)
         cross = base + self.tone("cursor") + Style(reverse=True)
         segments = [
             Segment(f"  {lead}".ljust(self.sheet.label_width), base + self.tone("quiet")),
-            Segment(shown[: max(0, at)], base + self.tone("rule")),
+            Segment(shown[: max(0, at)], base + self.tone("quiet")),
             Segment(shown[max(0, at) : end], cross),
-            Segment(shown[end:], base + self.tone("rule")),
+            Segment(shown[end:], base + self.tone("quiet")),
         ]
         return Strip(segments).adjust_cell_length(width, base)
 

@@ -46,6 +46,8 @@ NAMES: Mapping[str, str] = {
 ONE_LINE: Mapping[str, str] = {
     "next": "move",
     "previous": "move",
+    "left": "move",
+    "right": "move",
     "down": "move",
     "up": "move",
     "page down": "a page at a time",
@@ -60,6 +62,8 @@ ONE_LINE: Mapping[str, str] = {
     "previous finding": "next, previous finding",
     "next reply": "next, previous reply",
     "previous reply": "next, previous reply",
+    "next verdict": "next, previous verdict",
+    "previous verdict": "next, previous verdict",
     "next command": "next, previous command",
     "previous command": "next, previous command",
 }

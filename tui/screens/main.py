@@ -103,7 +103,9 @@ class MainScreen(SessionKeys):
 
     @property
     def words_here(self) -> str:
-        """The text whose terms `?` explains: the remedy that is shown, then the findings."""
+        """The text whose terms `?` explains: the matrix, or the remedy that is shown, then the findings."""
+        if self.active == "matrix":
+            return self.query_one(MatrixPane).plain
         remedy = self.query_one(RemedyPane).remedy
         findings = self.live.report.findings if self.live.report else ()
         shown = [remedy.finding] if remedy else []
@@ -136,6 +138,8 @@ class MainScreen(SessionKeys):
         if not self.filter_box.has_focus:
             pane.focus(scroll_visible=False)
         self.draw_output()
+        if not self.paused:
+            self.draw_matrix()
         self.draw_bars()
 
     @property

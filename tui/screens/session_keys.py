@@ -8,12 +8,14 @@ from collections.abc import Awaitable
 from functools import partial
 from typing import TYPE_CHECKING
 
+from straggler.engine.bandwidth.model import Kind
 from straggler.engine.errors import StragglerError
 from straggler.engine.model import Finding, Level, Node
 from straggler.engine.nodesets import fold
 from straggler.engine.safetext import safe
 from straggler.tui.items import key_of, nodes
 from straggler.tui.live import READING
+from straggler.tui.matrix_cell import FINDINGS
 from straggler.tui.panes.findings import FindingsPane
 from straggler.tui.panes.matrix import MatrixPane
 from straggler.tui.panes.nodes import NodesPane
@@ -167,10 +169,10 @@ class SessionKeys(Views):
 
     def finding_of(self, blame: Blame) -> Finding | None:
         """The finding of this session that says what a verdict says."""
-        wanted = set(blame.subjects)
+        wanted, ids = set(blame.subjects), FINDINGS[blame.kind]
         found = self.live.report.findings if self.live.report else ()
-        mine = [one for one in found if one.id.startswith("bandwidth.") and one.level.is_fault]
-        return next((one for one in mine if wanted & set(one.subjects)), None)
+        mine = [one for one in found if one.id in ids and one.level.is_fault]
+        return next((one for one in mine if wanted & set(one.subjects) or blame.kind is Kind.CLUSTER), None)
 
     async def write_matrix(self, view: MatrixView) -> None:
         """Every format at once, beside the event loop; the notice says where."""

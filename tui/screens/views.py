@@ -60,7 +60,7 @@ class Views(Screen[None]):
             live.changed = False
             self.query_one(NodesPane).show(live.rows())
             self.draw_board()
-            self.query_one(MatrixPane).show(live.matrix)
+            self.draw_matrix()
             self.draw_output()
             self.draw_guided()
         self.draw_symptom()
@@ -128,6 +128,11 @@ class Views(Screen[None]):
         lines = await self.live.beside(lambda: tuple(replies.of_all(seen, order, marked)))
         if self.standing:
             self.query_one(OutputPane).show(lines)
+
+    def draw_matrix(self) -> None:
+        """Only when it is on the screen: to arrange half a million pairs costs a few hundredths of a second."""
+        if self.query_one("#matrix-side").display:
+            self.query_one(MatrixPane).show(self.live.matrix)
 
     # Remedy.
 
