@@ -13,6 +13,7 @@ from operator import lt
 from types import MappingProxyType
 
 from straggler.engine.bandwidth.model import Metric, Run, RunState
+from straggler.engine.bandwidth.readers.digits import COARSE, sharp
 from straggler.engine.bandwidth.readers.nccl_tests import TOOL
 
 _HEAD = re.compile(
@@ -52,7 +53,7 @@ def read(data: bytes, source: str) -> Run | None:
     hosts = _hosts(data[head.end() : titles.start()])
     if hosts is None or len(hosts) % (int(head[2]) * int(head[3]) or len(hosts) + 1):
         return None
-    points = _points(data[titles.end() : end])
+    points = _points(data[titles.end() : end], len(hosts))
     if points is None:
         return None
     return Run(
@@ -94,7 +95,7 @@ def _hosts(listed: bytes) -> list[bytes] | None:
     return words[8::each]
 
 
-def _points(table: bytes) -> MappingProxyType[int, float] | None:
+def _points(table: bytes, ranks: int) -> MappingProxyType[int, float] | None:
     """Bus bandwidth out of place by size, from rows of equal width that are all of one type, operation and root."""
     words = table.split()
     rows, over = divmod(len(words), _WORDS)
@@ -124,6 +125,9 @@ def _points(table: bytes) -> MappingProxyType[int, float] | None:
         return None
     try:
         busbw = list(map(float, words[7::_WORDS]))
+        if min(busbw) < COARSE:
+            micro, algbw = map(float, words[5::_WORDS]), map(float, words[6::_WORDS])
+            busbw = [sharp(*row, ranks) for row in zip(sizes, micro, algbw, busbw, strict=True)]
     except ValueError:
         return None
     return MappingProxyType(dict(compress(zip(sizes, busbw, strict=True), busbw)))

@@ -9,6 +9,7 @@ from typing import Any
 
 from straggler.engine.bandwidth.model import NO_POINTS, Metric, Run, RunState
 from straggler.engine.bandwidth.readers import endings, names
+from straggler.engine.bandwidth.readers.digits import sharp
 from straggler.engine.bandwidth.readers.nccl_text import MARK, Failure, Reading, stretches
 from straggler.engine.bandwidth.readers.rows import LIKE_A_ROW, Cell, Row
 
@@ -86,6 +87,7 @@ def run_of(one: Reading, source: str) -> Run:
     state, why = state_of(one)
     hosts = names.settle(one.hosts, one.others, source, whole=one.world == len(one.ranks))
     trusted = not one.mixed and not (one.columns and one.columns.cpu_time)
+    ranks = one.world if one.world is not None else len(one.ranks) or None
     return Run(
         source=source,
         tool=TOOL,
@@ -93,20 +95,21 @@ def run_of(one: Reading, source: str) -> Run:
         state=state,
         why=why,
         metric=Metric.BUSBW,
-        points=points(one.rows) if trusted else NO_POINTS,
+        points=points(one.rows, ranks) if trusted else NO_POINTS,
         collective=one.collective,
-        ranks=one.world if one.world is not None else len(one.ranks) or None,
+        ranks=ranks,
     )
 
 
-def points(rows: Sequence[Row]) -> MappingProxyType[int, float]:
+def points(rows: Sequence[Row], ranks: int | None = None) -> MappingProxyType[int, float]:
     """Bus bandwidth by size: out of place, in place where that is N/A; of repeated cycles the best.
 
     0.00 is no value: too small to be printed, or a single rank, which has no bus.
     """
     best: dict[int, float] = {}
     for row in rows:
-        value = row.oop[2] if row.oop[2] is not None else row.ip[2] if row.ip else None
+        cell = row.oop if row.oop[2] is not None or row.ip is None else row.ip
+        value = cell[2] and sharp(row.size, cell[0], cell[1], cell[2], ranks)
         if value and row.size and value > best.get(row.size, 0.0):
             best[row.size] = value
     return MappingProxyType(best)
