@@ -158,7 +158,7 @@ def _load(wishes: Wishes, known: Knowledge, instance: Instance | None) -> Load:
         deadline=deadline,
         grace=int(known.number("sweep.grace")),
         seconds=min(seconds, deadline),
-        between=int(known.number(f"sweep.between-{wishes.engine}")),
+        between=int(known.number(f"sweep.between.{wishes.engine}")),
         environment=base.environment(known, efa, wishes.environment),
         mpirun=wishes.mpirun or known.word("sweep.mpirun"),
         mca=_mca(wishes.mca),
