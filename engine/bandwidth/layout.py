@@ -47,9 +47,16 @@ def build(
     known = dict(names or {})
     every = [_checked(_renamed(run, known), ceiling) for run in runs]
     pairs, alone, groups = _sorted_out(every)
+    mute = [run for run in alone if run.ranks == 1 and run.state is RunState.OK and not run.points]
+    alone = [run for run in alone if run.ranks != 1 or run.state is not RunState.OK or run.points]
     kept, notes = _comparable(pairs)
     single, more = _comparable(alone)
     notes += more
+    if mute:
+        # Repeating such a run gives no more: it is no doubt about its node.
+        notes.append(
+            f"{len(mute)} runs with a single rank have no bus bandwidth: they say nothing of their nodes"
+        )
     size = _size(kept, share)
     alone_size = _size(single, share)
     seen = {host for run in (*kept, *single) for host in run.hosts}
