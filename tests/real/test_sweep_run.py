@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import signal
+import statistics
 import subprocess
 import sys
 import time
@@ -62,7 +63,7 @@ def home(cluster: Hosts, tmp_path: Path) -> Path:
     return tmp_path
 
 
-def command(hosts: Hosts, out: Path, *words: str, nodes: str = "n[1-6]", sizes: str = "2M:4M") -> list[str]:
+def command(hosts: Hosts, out: Path, *words: str, nodes: str = "n[1-6]", sizes: str = "1M:2M") -> list[str]:
     settings = [word for setting in MPI for word in ("--mca", setting)]
     return hosts.command(
         *(sys.executable, "-m", "straggler.tui", "sweep", "--hosts", nodes, "--out", str(out)),
@@ -126,10 +127,10 @@ def accused(out: Path) -> list[tuple[Kind, tuple[str, ...]]]:
 
 
 def times(out: Path) -> dict[str, float]:
-    """Pair -> µs of its all-reduce of 4 MiB."""
+    """Pair -> µs of its all-reduce of 2 MiB."""
     found = {}
     for path in sorted(out.glob("round-0[1-9]/*__*.txt")):
-        [row] = [line for line in path.read_text().splitlines() if line.split()[:1] == ["4194304"]]
+        [row] = [line for line in path.read_text().splitlines() if line.split()[:1] == ["2097152"]]
         found[path.stem] = float(row.split()[5])
     return found
 
@@ -140,9 +141,8 @@ def test_the_slow_host_is_named(hosts: Hosts, home: Path) -> None:
     done = run(command(hosts, out, "--confirm", "6 nodes"), home)
     assert done.returncode == 0, done.stderr
     took = times(out)
-    assert min(took[pair] for pair in took if "n3" in pair) > 2 * max(
-        took[pair] for pair in took if "n3" not in pair
-    )
+    usual = statistics.median(took[pair] for pair in took if "n3" not in pair)
+    assert min(took[pair] for pair in took if "n3" in pair) > 1.5 * usual
     assert accused(out) == [(Kind.NODE, ("n3",))]
     assert "n3" in done.stdout
     first = (out / "round-01").glob("*.txt")
@@ -183,7 +183,7 @@ def test_the_confirmation_names_nodes_command_runs_and_duration(hosts: Hosts, ho
     said = run(command(hosts, home / "sweep"), home).stderr
     assert "load on 6 nodes: n[1-6]" in said
     assert "mpirun -x STRAGGLER_LOAD --allow-run-as-root -np 2 -host n1:1,n2:1" in said
-    assert "all_reduce_perf -b 2M -e 4M" in said
+    assert "all_reduce_perf -b 1M -e 2M" in said
     assert "at most" in said
     assert "every run is ended after" in said
 
@@ -233,7 +233,7 @@ def test_when_the_program_is_killed_the_hosts_end_the_load_and_the_lock(hosts: H
 def test_a_run_that_hangs_is_ended_at_its_deadline_and_is_a_failed_pair(hosts: Hosts, home: Path) -> None:
     out = home / "sweep"
     argv = command(
-        hosts, out, "--confirm", "3 nodes", "--time", "6", "--pairs", "n1:n2,n2:n4", nodes="n[1-4]"
+        hosts, out, "--confirm", "3 nodes", "--time", "5", "--pairs", "n1:n2,n2:n4", nodes="n[1-4]"
     )
     flag = shaped.hang(hosts, "n4")
     try:
@@ -243,8 +243,8 @@ def test_a_run_that_hangs_is_ended_at_its_deadline_and_is_a_failed_pair(hosts: H
     assert done.returncode == 0, done.stderr
     assert shaped.processes(hosts) == []
     text = (out / "round-02" / "n2__n4.txt").read_text()
-    assert "# straggler: timed out after 6 s\n" in text
-    cells = {(cell.a, cell.b): cell for cell in judged(out).matrix.cells()}
+    assert "# straggler: timed out after 5 s\n" in text
+    cells = {(cell.a, cell.b): cell for cell in judged(out).view.matrix.cells()}
     assert cells["n2", "n4"].state.value == "failed"
     assert cells["n2", "n4"].value is None
     assert cells["n1", "n2"].state.value == "ok"
@@ -296,7 +296,7 @@ def test_a_host_that_is_away_fails_its_own_runs_only(hosts: Hosts, home: Path) -
         home,
     )
     assert done.returncode == 0, done.stderr
-    states = {(cell.a, cell.b): cell.state.value for cell in judged(out).matrix.cells()}
+    states = {(cell.a, cell.b): cell.state.value for cell in judged(out).view.matrix.cells()}
     assert states == {
         ("n1", "n2"): "ok",
         ("n2", "n4"): "failed",
