@@ -35,6 +35,7 @@ def of_main(screen: MainScreen) -> Iterable[SystemCommand]:
         "Re-check this finding", "read only what it rests on; before and after  c", screen.recheck_chosen
     )
     yield SystemCommand("Acknowledge this finding", "set it aside for a while  a", screen.acknowledge_chosen)
+    yield SystemCommand("Export the matrix", "SVG, CSV, JSON and text, as files  e", screen.export_chosen)
     yield SystemCommand("Copy", "what this pane is about, to clipboard and file  y", screen.action_copy)
     yield SystemCommand("One node or all nodes", "whose output is shown  o", screen.toggle_scope)
     yield SystemCommand("Pause", "let the screen stand still  p", screen.action_pause)

@@ -67,7 +67,8 @@ def pairs_possible(matrix: Matrix) -> int:
 def title(view: MatrixView) -> Iterator[str]:
     """The parts of the headline, in the order they matter."""
     matrix, found = view.matrix, view.attribution
-    yield f"Pairwise {matrix.metric.value} at {size(matrix.size)}"
+    compared = "" if matrix.size is None else f" at {size(matrix.size)}"
+    yield f"Pairwise {matrix.metric.value}{compared}"
     yield f"{len(matrix):,} of {many(pairs_possible(matrix), 'pair')}"
     if found.median is not None:
         yield f"median {number(found.median)}"
@@ -147,13 +148,13 @@ def nobody(found: Attribution, matrix: Matrix) -> str:
     """What stands where no verdict does: what was looked at decides how much that is worth."""
     if not len(matrix) and not any(matrix.alone_runs):
         return "no run was read: nothing can be said of any node"
+    if not len(matrix):
+        return "no pair was run yet: nothing can be said of what lies between nodes"
     if found.median is None:
         return "no pair gave a value at one size: nothing can be said of any node"
-    return (
-        f"nobody is accused; {many(len(found.doubts), 'run')} to repeat"
-        if found.doubts
-        else "nobody is accused"
-    )
+    if found.doubts:
+        return f"nobody is accused; {many(len(found.doubts), 'run')} to repeat"
+    return f"nobody is accused; {'another round would not change that' if found.settled else 'not every node is cleared yet'}"
 
 
 def uncovered(matrix: Matrix) -> Iterator[str]:

@@ -14,8 +14,19 @@ from straggler.engine.safetext import safe
 
 
 def render(view: MatrixView) -> str:
-    """One JSON document and a newline. File text is escaped by JSON and neutralised besides."""
-    return json.dumps(document(view), indent=1, ensure_ascii=True, allow_nan=False) + "\n"
+    """One JSON document and a newline, a line per pair. File text is escaped by JSON and neutralised besides."""
+    whole = document(view)
+    encode = json.JSONEncoder(allow_nan=False).encode
+    lines = ",\n  ".join(map(encode, whole["pairs"]))
+    parts = [
+        f'"pairs": [\n  {lines}\n ]' if name == "pairs" and lines else f'"{name}": {_indented(value)}'
+        for name, value in whole.items()
+    ]
+    return "{\n " + ",\n ".join(parts) + "\n}\n"
+
+
+def _indented(value: object) -> str:
+    return json.dumps(value, indent=1, allow_nan=False).replace("\n", "\n ")
 
 
 def document(view: MatrixView) -> dict[str, Any]:

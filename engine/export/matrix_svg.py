@@ -6,11 +6,12 @@ Cells of one sign are one path, so a thousand nodes stay a few megabytes. Signs 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from itertools import groupby
 from xml.sax.saxutils import escape
 
 from straggler.engine.bandwidth import telling
+from straggler.engine.bandwidth.model import Standing
 from straggler.engine.bandwidth.picture import BLANK, SELF, Picture, arranged
 from straggler.engine.bandwidth.ramp import ON_DARK
 from straggler.engine.bandwidth.view import MatrixView
@@ -55,9 +56,8 @@ def _document(picture: Picture) -> Iterator[str]:
     starts = [one.start for one in picture.sections[1:]]
     at = [side * place + GAP * sum(start <= place for start in starts) for place in range(count)]
     extent = at[-1] + side if at else 0
-    label = (
-        round(CHARACTER * max((len(one) for one in picture.labels), default=0)) + 8 if side >= LEGIBLE else 0
-    )
+    named = list(range(count)) if side >= LEGIBLE else _accused(picture)
+    label = round(CHARACTER * max((len(picture.label(place)) for place in named), default=-1)) + 8
     said = list(_said(view))
     left, top = MARGIN + label, MARGIN + LINE * (len(said) + 1) + 12 + label
     legend = sum(CHARACTER * len(meaning) + 36 for meaning in MEANING.values()) + CHARACTER * 14
@@ -78,8 +78,7 @@ def _document(picture: Picture) -> Iterator[str]:
     yield f'<g transform="translate({left},{top})">'
     yield from _cells(picture, at, side)
     yield from _bars(picture, at, extent, label)
-    if side >= LEGIBLE:
-        yield from _labels(picture, at, side)
+    yield from _labels(picture, named, at, side)
     yield "</g>"
     yield from _legend(picture, top + extent + LINE)
     yield "</svg>"
@@ -171,11 +170,18 @@ def _bars(picture: Picture, at: list[int], extent: int, label: int) -> Iterator[
         yield f'<text x="{at[one.start]}" y="{-label - 4}" fill="{QUIET}">{_text(name)}</text>'
 
 
-def _labels(picture: Picture, at: list[int], side: int) -> Iterator[str]:
-    size = min(11, side - 1)
+def _accused(picture: Picture) -> list[int]:
+    """Who has a name where there is no room for all."""
+    standings = picture.view.attribution.standings
+    found = [place for place in range(len(picture)) if standings.get(picture.node(place)) is Standing.CULPRIT]
+    return found[:LINES]
+
+
+def _labels(picture: Picture, named: Iterable[int], at: list[int], side: int) -> Iterator[str]:
+    size = 11 if side < LEGIBLE else min(11, side - 1)
     yield f'<g fill="{INK}" font-size="{size}">'
-    for place in range(len(picture)):
-        name, middle = _text(picture.label(place)), at[place] + side - (side - size) // 2 - 1
+    for place in named:
+        name, middle = _text(picture.label(place)), at[place] + (side + size) // 2 - 1
         yield f'<text x="-4" y="{middle}" text-anchor="end"><title>{_text(telling.name(picture.node(place)))}</title>{name}</text>'
         yield f'<text transform="translate({middle},-4) rotate(-90)">{name}</text>'
     yield "</g>"

@@ -6,7 +6,7 @@ import textwrap
 from collections.abc import Iterable, Iterator
 
 from straggler.engine.bandwidth import telling
-from straggler.engine.bandwidth.model import Blame, Standing
+from straggler.engine.bandwidth.model import Blame, RunState, Standing
 from straggler.engine.bandwidth.picture import SELF, Picture
 from straggler.engine.bandwidth.view import MatrixView
 from straggler.engine.export.spelling import to_ascii
@@ -34,6 +34,7 @@ def render(view: MatrixView, *, ascii_only: bool = False) -> str:
         _verdicts(view),
         _doubts(view),
         _uncovered(view),
+        _groups(view),
         _information(view),
         _nodes(view),
         _cells(picture),
@@ -98,6 +99,24 @@ def _uncovered(view: MatrixView) -> Iterator[str]:
             yield from _wrapped("  ", safe(note))
         if len(notes) > WORST:
             yield f"  and {len(notes) - WORST:,} more; --format json has them all"
+
+
+def _groups(view: MatrixView) -> Iterator[str]:
+    runs = view.matrix.groups
+    if runs:
+        yield "Runs over more than two nodes (they say how a job would do, not who is to blame):"
+    for one in runs[:WORST]:
+        who = f"{telling.many(len(one.hosts), 'node')}, {safe(fold(one.hosts), limit=200)}"
+        size = max(one.points, default=None)
+        if size is None or one.state is not RunState.OK:
+            said = telling.STATE_WORDS[one.state] if one.state is not RunState.OK else "no value"
+            said += f": {safe(one.why, limit=200)}" if one.why else ""
+        else:
+            unit = one.metric.value.rpartition(" ")[2]
+            said = f"{telling.number(one.points[size])} {unit} at {telling.size(size)}"
+        yield from _wrapped("  ", f"{who}: {said} ({safe(one.source, limit=100)})")
+    if len(runs) > WORST:
+        yield f"  and {len(runs) - WORST:,} more; --format json has them all"
 
 
 def _information(view: MatrixView) -> Iterator[str]:

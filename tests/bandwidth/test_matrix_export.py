@@ -15,7 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from straggler.engine.bandwidth import layout
-from straggler.engine.bandwidth.model import Blame, Kind, Metric, RunState
+from straggler.engine.bandwidth.model import Blame, Kind, Metric, Run, RunState
 from straggler.engine.bandwidth.picture import Picture, short_names
 from straggler.engine.bandwidth.readers import pairs_csv
 from straggler.engine.bandwidth.view import MatrixView
@@ -206,6 +206,23 @@ def test_a_wide_matrix_is_folded_to_its_worst_rows() -> None:
     assert "the matrix is too wide for text (130 nodes)" in text.lower()
     assert next(line for line in text.splitlines() if line.startswith("011 ")) == "011  6: 129"
     assert "and 118 more" in text
+
+
+def test_a_run_over_many_nodes_is_shown_and_accuses_nobody() -> None:
+    one = matrix(names(4), lambda a, b: 471.0)
+    good = Run("job.log", "nccl-tests", names(4), RunState.OK, points={1 << 30: 380.0})
+    bad = Run("hung.log", "nccl-tests", names(3), RunState.FAILED, "timed out")
+    text = matrix_text.render(view(replace(one, groups=(good, bad)), attributed(one)))
+    assert "4 nodes, worker-[001-004]: 380 GB/s at 1 GiB (job.log)" in text
+    assert "3 nodes, worker-[001-003]: failed: timed out (hung.log)" in text
+
+
+def test_round_zero_alone_says_that_no_pair_was_run() -> None:
+    one = matrix(names(4), lambda a, b: None, [], own=lambda at: 480.0 if at else 300.0)
+    text = matrix_text.render(view(replace(one, size=None), attributed(one)))
+    assert text.startswith("Pairwise busbw GB/s · 0 of 6 pairs")
+    assert "no pair was run yet" in text
+    assert Picture(view(one, attributed(one)), range(4)).row(0)[0] == "5"
 
 
 def test_only_ascii_when_asked() -> None:

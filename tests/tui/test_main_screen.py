@@ -133,7 +133,7 @@ async def test_a_node_that_did_not_answer_is_not_counted_as_an_answer(tmp_path: 
         await until(pilot, lambda: "13/16" in painted(pilot))
 
 
-@pytest.mark.parametrize("pane", ["2", "3", "5"])
+@pytest.mark.parametrize("pane", ["2", "3", "4", "5"])
 async def test_escape_leaves_an_empty_filter_and_keys_go_on_working(tmp_path: Path, pane: str) -> None:
     async with app_for("xid-79", tmp_path).run_test(size=(120, 40)) as pilot:
         screen = await gathered(pilot)
@@ -251,7 +251,7 @@ async def test_a_resize_changes_between_one_pane_and_three(tmp_path: Path) -> No
         text = painted(pilot)
         assert "2 Nodes" in text
         assert "5 Findings" in text
-        assert "5 Remedy" in text
+        assert "6 Remedy" in text
         assert "1 Symptom" not in text
         await pilot.resize_terminal(80, 24)
         await until(pilot, lambda: not screen.wide)

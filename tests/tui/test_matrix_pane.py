@@ -188,6 +188,18 @@ async def test_the_cursor_reaches_every_corner_and_no_further(tmp_path: Path, re
         assert pane.at[0] > 5
 
 
+async def test_a_node_is_found_by_part_of_its_name(tmp_path: Path, results: Show) -> None:
+    results(matrices.healthy(200))
+    async with app(tmp_path).run_test(size=(80, 24)) as pilot:
+        pane = await opened(pilot)
+        await pilot.press("slash", *"er-17", "enter")
+        assert pane.pair is not None
+        assert pane.pair[0] == "worker-170"
+        assert any(line.startswith("  170") for line in painted(pilot).splitlines())
+        await pilot.press("escape", "down")
+        assert "/er-17" not in painted(pilot)
+
+
 # Jumps.
 
 

@@ -2,47 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
-from rich.segment import Segment
-from rich.style import Style
 from textual import events
 from textual.binding import Binding, BindingType
 from textual.geometry import Size
 from textual.message import Message
-from textual.scroll_view import ScrollView
-from textual.strip import Strip
 
 from straggler.tui import matrix_cell
-from straggler.tui.glyphs import TONES
 from straggler.tui.matrix_sheet import RULE, Sheet
-from straggler.tui.panes.lines import Piece, fit
+from straggler.tui.panes.matrix_drawing import MatrixDrawing
 
 if TYPE_CHECKING:
     from straggler.engine.bandwidth.model import Blame
-    from straggler.engine.bandwidth.picture import Picture
     from straggler.engine.bandwidth.view import MatrixView
 
-EMPTY: tuple[tuple[Piece, ...], ...] = (
-    (("No bandwidth result yet.", "strong"),),
-    (("", ""),),
-    (("straggler sweep", "busy"), (" plans the pairs and writes what your scheduler runs", "")),
-    (("straggler matrix DIR", "busy"), (" reads results that are there already", "")),
-    (("--results DIR", "busy"), (" shows them here as they appear", "")),
-)
 TALL = 22
 """Lines from which the pane can spare a second line for the headline."""
 
 
-class MatrixPane(ScrollView, can_focus=True):
+class MatrixPane(MatrixDrawing, can_focus=True):
     """Owns the cursor, the order of the nodes and how a cell is written. What a choice leads to is the screen's business."""
 
-    COMPONENT_CLASSES: ClassVar[set[str]] = {
-        *(f"tone--{tone}" for tone in (*TONES, "strong", "dim", "rule", "cursor")),
-        *(f"tone--ramp{digit}" for digit in range(10)),
-    }
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("j,down", "move(1,0)", "next", show=False),
         Binding("k,up", "move(-1,0)", "previous", show=False),
@@ -82,15 +64,11 @@ class MatrixPane(ScrollView, can_focus=True):
     def __init__(self, *, id: str | None = None) -> None:
         super().__init__(id=id)
         self.view: MatrixView | None = None
-        self.picture: Picture | None = None
-        self.sheet: Sheet | None = None
-        self.at = (0, 0)
         self.wide = False
         self.by_score = False
         self.current: int | None = None
         self.held = False
-        self._head: list[list[Piece]] = []
-        self._foot: list[list[Piece]] = []
+        self.wanted = ""
 
     # What is shown.
 
@@ -136,7 +114,7 @@ class MatrixPane(ScrollView, can_focus=True):
             self._draw_frame()
             self.virtual_size = Size(
                 self.sheet.label_width + self.sheet.cells_width,
-                len(self.sheet.rows) + len(self._head) + len(self._foot),
+                len(self.sheet.rows) + len(self.head) + len(self.foot),
             )
         else:
             self.virtual_size = Size(1, 1)
@@ -149,13 +127,13 @@ class MatrixPane(ScrollView, can_focus=True):
         assert self.sheet is not None
         width, height = max(20, self.size.width - 1), self.size.height
         most = max(1, min(5, height // 6))
-        self._head = [
+        self.head = [
             *self.sheet.title(width, 2 if height >= TALL else 1),
             *self.sheet.verdicts(width, most, self.current),
             [],
         ]
         assert self.picture is not None
-        self._foot = [*matrix_cell.described(self.picture, *self.at), self.sheet.legend(width)]
+        self.foot = [*matrix_cell.described(self.picture, *self.at), self.sheet.legend(width)]
 
     @property
     def pair(self) -> tuple[str, str] | None:
@@ -167,17 +145,8 @@ class MatrixPane(ScrollView, can_focus=True):
     @property
     def plain(self) -> str:
         """What stands around the cells, as text, for copying."""
-        lines = (*self._head, *self._foot[:2])
+        lines = (*self.head, *self.foot[:2])
         return "\n".join(filter(None, ("".join(text for text, _ in one).strip() for one in lines)))
-
-    @property
-    def body_height(self) -> int:
-        return max(1, self.scrollable_content_region.height - len(self._head) - len(self._foot))
-
-    @property
-    def body_width(self) -> int:
-        label = self.sheet.label_width if self.sheet is not None else 0
-        return max(1, self.scrollable_content_region.width - label)
 
     # The cursor.
 
@@ -237,6 +206,16 @@ class MatrixPane(ScrollView, can_focus=True):
         a, b = targets[self.current]
         self._go(int(self.picture.place[a]), int(self.picture.place[b]))
 
+    def filter(self, wanted: str) -> None:
+        """Go to the row of the first node whose name has every word; a matrix without its other nodes would be none."""
+        self.wanted = wanted
+        words = wanted.lower().split()
+        if words and self.picture is not None:
+            for place in range(len(self.picture)):
+                if all(word in self.picture.node(place).lower() for word in words):
+                    self._go(place, self.at[1])
+                    return
+
     def action_wide(self) -> None:
         self.wide = not self.wide
         self._measure()
@@ -257,7 +236,7 @@ class MatrixPane(ScrollView, can_focus=True):
     def on_click(self, event: events.Click) -> None:
         if self.sheet is None or self.picture is None:
             return
-        line = event.y - len(self._head)
+        line = event.y - len(self.head)
         x = event.x - self.sheet.label_width
         if 0 <= line < self.body_height and line + self.scroll_offset.y < len(self.sheet.rows):
             row = self.sheet.rows[line + self.scroll_offset.y]
@@ -266,82 +245,3 @@ class MatrixPane(ScrollView, can_focus=True):
 
     def on_resize(self) -> None:
         self._measure()
-
-    # Drawing.
-
-    def tone(self, name: str) -> Style:
-        return self.get_component_rich_style(f"tone--{name}", partial=True) if name else Style.null()
-
-    def render_line(self, y: int) -> Strip:
-        width, base = self.size.width, self.rich_style
-        if self.sheet is None:
-            line = EMPTY[y - 1] if 1 <= y <= len(EMPTY) else ()
-            return self._strip([("  ", ""), *line], width, base)
-        head, foot = len(self._head), len(self._foot)
-        bottom = self.scrollable_content_region.height - foot
-        if y == head - 1:
-            return self._sections(width, base)
-        if y < head:
-            return self._strip(self._head[y], width, base)
-        if y >= bottom:
-            return self._strip(self._foot[y - bottom] if y - bottom < foot else (), width, base)
-        at = y - head + self.scroll_offset.y
-        if at >= len(self.sheet.rows):
-            return Strip.blank(width, base)
-        return self._row(self.sheet.rows[at], width, base)
-
-    def _strip(self, pieces: Sequence[Piece], width: int, base: Style) -> Strip:
-        room = self.scrollable_content_region.width
-        return Strip(
-            [Segment(text, base + self.tone(tone)) for text, tone in fit(pieces, room)]
-        ).adjust_cell_length(width, base)
-
-    def _sections(self, width: int, base: Style) -> Strip:
-        """The names of the sections over their columns, the cursor's column marked."""
-        assert self.sheet is not None
-        assert self.picture is not None
-        left = self.scroll_offset.x
-        at = self.sheet.lefts[self.at[1]] - left
-        end = at + max(1, self.sheet.step - 1)
-        room = self.sheet.label_width - 3
-        lead = self.picture.lead if len(self.picture.lead) <= room else ""
-        shown = self.sheet.section_names(left, left + self.body_width).ljust(end)
-        cross = base + self.tone("cursor") + Style(reverse=True)
-        segments = [
-            Segment(f"  {lead}".ljust(self.sheet.label_width), base + self.tone("quiet")),
-            Segment(shown[: max(0, at)], base + self.tone("quiet")),
-            Segment(shown[max(0, at) : end], cross),
-            Segment(shown[end:], base + self.tone("quiet")),
-        ]
-        return Strip(segments).adjust_cell_length(width, base)
-
-    def _row(self, place: int, width: int, base: Style) -> Strip:
-        sheet = self.sheet
-        assert sheet is not None
-        left, room = self.scroll_offset.x, self.body_width
-        if place == RULE:
-            line = sheet.rule()[left : left + room]
-            return self._strip([(" " * sheet.label_width, ""), (line, "rule")], width, base)
-        here = place == self.at[0]
-        cross = self.tone("cursor")
-        label_base = base + cross if here else base
-        segments = [Segment(text, label_base + self.tone(tone)) for text, tone in sheet.label_of(place)]
-        cells, start = sheet.cells_of(place, left, left + room)
-        run: list[Segment] = []
-        styles: dict[tuple[str, int], Style] = {}
-        for column, text, tone in cells:
-            kind = 2 if here and column == self.at[1] else 1 if here or column == self.at[1] else 0
-            style = styles.get((tone, kind))
-            if style is None:
-                style = base + cross + self.tone(tone) if kind else base + self.tone(tone)
-                styles[tone, kind] = style
-            if kind == 2:
-                core = text.rstrip() or " "
-                lit = style + Style(reverse=True, bold=True)
-                run += [Segment(core, lit), Segment(text[len(core) :], style)]
-            elif run and run[-1].style is style:
-                run[-1] = Segment(run[-1].text + text, style)
-            else:
-                run.append(Segment(text, style))
-        shown = Strip(run).crop(left - start, left - start + room)
-        return Strip([*segments, *shown]).adjust_cell_length(width, base)

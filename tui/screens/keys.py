@@ -17,6 +17,7 @@ OF_PANE: Mapping[str, tuple[Pair, ...]] = {
         ("n", "next verdict"),
         ("w", "numbers"),
         ("o", "order"),
+        ("/", "find"),
         ("e", "export"),
         ("y", "copy"),
     ),

@@ -15,7 +15,6 @@ from textual.widgets import Input
 
 from straggler.engine.acknowledge import Acks
 from straggler.engine.model import Finding
-from straggler.engine.safetext import safe
 from straggler.tui.headings import PANES
 from straggler.tui.items import key_of
 from straggler.tui.live import Live
@@ -29,7 +28,7 @@ from straggler.tui.panes.output import OutputPane
 from straggler.tui.panes.remedy import RemedyPane
 from straggler.tui.panes.text import TextPane
 from straggler.tui.remedies import Remedies
-from straggler.tui.screens.session_keys import SessionKeys
+from straggler.tui.screens.matrix_keys import MatrixKeys
 from straggler.tui.start import Start
 
 WIDE, HIGH = 120, 30
@@ -44,8 +43,8 @@ REST_SECONDS = 0.12
 """How long the cursor must rest on a finding before its remedy is drawn beside it."""
 
 
-class MainScreen(SessionKeys):
-    """Owns which pane is up and hands data to the panes; what keys do to the session is in SessionKeys."""
+class MainScreen(MatrixKeys):
+    """Owns which pane is up and hands data to the panes; what keys do to the session is in SessionKeys, to the matrix in MatrixKeys."""
 
     AUTO_FOCUS = ""
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -277,23 +276,6 @@ class MainScreen(SessionKeys):
         self.draw_output(force=True)
         self.draw_bars()
 
-    @on(MatrixPane.Chosen)
-    def open_cell(self, message: MatrixPane.Chosen) -> None:
-        """A verdict's remedy where the session has its finding, else the node of the row."""
-        finding = self.finding_of(message.blame) if message.blame is not None else None
-        if finding is not None:
-            self.show_remedy(finding)
-            self.go("remedy")
-        elif self.query_one(NodesPane).land(message.node):
-            self.show_node(message.node)
-            self.go("output")
-        else:
-            self.say(f"{safe(message.node, limit=60)} is no node of this target: only its results were read")
-
-    @on(MatrixPane.ExportWanted)
-    def export_matrix(self, message: MatrixPane.ExportWanted) -> None:
-        self.run_worker(self.write_matrix(message.view), group="export", exclusive=True)
-
     def another_symptom(self) -> None:
         self.post_message(AnotherSymptom())
 
@@ -311,7 +293,7 @@ class MainScreen(SessionKeys):
     def action_filter(self) -> None:
         pane = self.query_one(f"#{self.active}")
         if not hasattr(pane, "wanted"):
-            self.say("nothing to filter here; 2, 3 and 5 have lists")
+            self.say("nothing to filter here; 2, 3, 4 and 5 have lists")
             return
         box = self.filter_box
         box.display = True
@@ -335,7 +317,7 @@ class MainScreen(SessionKeys):
 
     def _filter(self, wanted: str) -> None:
         pane = self.query_one(f"#{self.active}")
-        if isinstance(pane, NodesPane | FindingsPane | OutputPane):
+        if isinstance(pane, NodesPane | FindingsPane | OutputPane | MatrixPane):
             pane.filter(wanted)
             self.draw_bars()
 

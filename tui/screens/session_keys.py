@@ -8,14 +8,12 @@ from collections.abc import Awaitable
 from functools import partial
 from typing import TYPE_CHECKING
 
-from straggler.engine.bandwidth.model import Kind
 from straggler.engine.errors import StragglerError
 from straggler.engine.model import Finding, Level, Node
 from straggler.engine.nodesets import fold
 from straggler.engine.safetext import safe
 from straggler.tui.items import key_of, nodes
 from straggler.tui.live import READING
-from straggler.tui.matrix_cell import FINDINGS
 from straggler.tui.panes.findings import FindingsPane
 from straggler.tui.panes.matrix import MatrixPane
 from straggler.tui.panes.nodes import NodesPane
@@ -29,8 +27,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from straggler.engine.acknowledge import Acks
-    from straggler.engine.bandwidth.model import Blame
-    from straggler.engine.bandwidth.view import MatrixView
 
 RECORDING = "this is a recording: nothing can be read again; open the live target for that"
 
@@ -164,26 +160,6 @@ class SessionKeys(Views):
             bad=bool(self.acks.trouble),
         )
         self.live.changed = True
-
-    # The matrix.
-
-    def finding_of(self, blame: Blame) -> Finding | None:
-        """The finding of this session that says what a verdict says."""
-        wanted, ids = set(blame.subjects), FINDINGS[blame.kind]
-        found = self.live.report.findings if self.live.report else ()
-        mine = [one for one in found if one.id in ids and one.level.is_fault]
-        return next((one for one in mine if wanted & set(one.subjects) or blame.kind is Kind.CLUSTER), None)
-
-    async def write_matrix(self, view: MatrixView) -> None:
-        """Every format at once, beside the event loop; the notice says where."""
-        from straggler.engine.export import matrix_files
-
-        try:
-            where = await self.live.beside(partial(matrix_files.write, view, self.state_dir))
-        except OSError as error:
-            self.say(f"the matrix could not be written: {error.strerror or error}", bad=True)
-            return
-        self.say(f"written: {where} (.svg .csv .json .txt)")
 
     # Copying.
 

@@ -233,7 +233,7 @@ class Views(Screen[None]):
             who = "all nodes, alike folded" if self.output_all else safe(self.chosen_node or "", limit=40)
             return [*said, (f"{who} ", "strong")]
         if name == "matrix":
-            return headings.matrix_counts(self.live.matrix)
+            return [*said, *headings.matrix_counts(self.live.matrix)]
         if name == "findings":
             return [*said, *headings.coverage(self.live.report)]
         if name == "remedy":

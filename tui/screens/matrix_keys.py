@@ -1,0 +1,62 @@
+"""What keys do in the matrix: from a cell to the remedy of its verdict or to its node, and onto disk."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING
+
+from textual import on
+
+from straggler.engine.bandwidth.model import Kind
+from straggler.engine.model import Finding
+from straggler.engine.safetext import safe
+from straggler.tui.matrix_cell import FINDINGS
+from straggler.tui.panes.matrix import MatrixPane
+from straggler.tui.panes.nodes import NodesPane
+from straggler.tui.screens.session_keys import SessionKeys
+
+if TYPE_CHECKING:
+    from straggler.engine.bandwidth.model import Blame
+    from straggler.engine.bandwidth.view import MatrixView
+
+
+class MatrixKeys(SessionKeys):
+    """The matrix's part of the main screen."""
+
+    @on(MatrixPane.Chosen)
+    def open_cell(self, message: MatrixPane.Chosen) -> None:
+        """A verdict's remedy where the session has its finding, else the node of the row."""
+        finding = self.finding_of(message.blame) if message.blame is not None else None
+        if finding is not None:
+            self.show_remedy(finding)
+            self.go("remedy")
+        elif self.query_one(NodesPane).land(message.node):
+            self.show_node(message.node)
+            self.go("output")
+        else:
+            self.say(f"{safe(message.node, limit=60)} is no node of this target: only its results were read")
+
+    @on(MatrixPane.ExportWanted)
+    def export_matrix(self, message: MatrixPane.ExportWanted) -> None:
+        self.run_worker(self.write_matrix(message.view), group="export", exclusive=True)
+
+    def export_chosen(self) -> None:
+        self.query_one(MatrixPane).action_export()
+
+    def finding_of(self, blame: Blame) -> Finding | None:
+        """The finding of this session that says what a verdict says."""
+        wanted, ids = set(blame.subjects), FINDINGS[blame.kind]
+        found = self.live.report.findings if self.live.report else ()
+        mine = [one for one in found if one.id in ids and one.level.is_fault]
+        return next((one for one in mine if wanted & set(one.subjects) or blame.kind is Kind.CLUSTER), None)
+
+    async def write_matrix(self, view: MatrixView) -> None:
+        """Every format at once, beside the event loop; the notice says where."""
+        from straggler.engine.export import matrix_files
+
+        try:
+            where = await self.live.beside(partial(matrix_files.write, view, self.state_dir))
+        except OSError as error:
+            self.say(f"the matrix could not be written: {error.strerror or error}", bad=True)
+            return
+        self.say(f"written: {where} (.svg .csv .json .txt)")
