@@ -101,7 +101,11 @@ def test_no_input_raises_and_every_value_is_one_that_was_printed(data: bytes) ->
     for run in read_runs(data, SOURCE):
         assert run.state is RunState.OK or run.why
         scaled = printed | {value * scale / 8e9 for value in printed for scale in (1, 1e3, 1e6, 1e9, 1e12)}
-        assert set(run.points.values()) <= scaled - {float("inf"), 0.0}
+        # Below 1 GB/s the time column gives the digits that two decimals leave out.
+        sharper = {
+            one for one in run.points.values() if one < 1 and any(abs(one - p) < 0.0052 for p in printed)
+        }
+        assert set(run.points.values()) - sharper <= scaled - {float("inf"), 0.0}
     if nccl_tests.KIND.recognise(text):
         nccl_tests.KIND.read(text, SOURCE)
 
