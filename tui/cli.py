@@ -38,6 +38,7 @@ examples:
   straggler --hosts 'user@node[001-016]:22' --sudo   real machines by SSH
   straggler --hosts @hosts.txt --symptom gpu-errors
   straggler check --local --format json              without a screen
+  straggler sweep --hosts @hosts.txt --instance-type p5.48xlarge --engine slurm --out sweep
   straggler matrix results/ --instance-type p5.48xlarge --topology nodes.json
   straggler replay SESSION
 

@@ -16,7 +16,16 @@ import msgspec
 from straggler.engine.bandwidth import schedule
 from straggler.engine.bandwidth.model import Attribution, Round, Run, Standing
 from straggler.engine.bandwidth.plans import ENGINES
-from straggler.engine.bandwidth.plans.base import Load, Plan, Pods, check_names, folder, result
+from straggler.engine.bandwidth.plans.base import (
+    Load,
+    Plan,
+    Pods,
+    check_image,
+    check_load,
+    check_names,
+    folder,
+    result,
+)
 from straggler.engine.errors import FatalError, UsageError
 from straggler.engine.model import Placement
 
@@ -129,9 +138,15 @@ def read(out: Path) -> Plan | None:
     except ValueError as error:
         raise UsageError(f"{path} is no plan of this version of straggler: {error}") from error
     check_names(found.nodes)
+    check_load(found.load)
+    if found.pods is not None:
+        check_image(found.pods.image)
     known = set(found.nodes)
-    if strangers := [one for r in found.rounds for member in r.members for one in member if one not in known]:
-        raise UsageError(f"{path} names a node in a round that is not among its nodes: {strangers[0]!r}")
+    for one in found.rounds:
+        if not one.members or not all(
+            0 < len(member) < 3 and known.issuperset(member) for member in one.members
+        ):
+            raise UsageError(f"{path}: {folder(one)} is not of one or two of the plan's nodes at a time")
     return Plan(
         found.engine,
         found.nodes,

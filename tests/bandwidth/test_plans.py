@@ -19,7 +19,7 @@ import yaml
 
 from straggler.engine import knowledge
 from straggler.engine.bandwidth.model import Round
-from straggler.engine.bandwidth.plans import ENGINES, kubernetes, mpirun
+from straggler.engine.bandwidth.plans import ENGINES, mpirun, pods
 from straggler.engine.bandwidth.plans.base import (
     Plan,
     check_names,
@@ -95,7 +95,25 @@ def test_a_type_without_efa_is_not_told_of_efa() -> None:
 @pytest.mark.parametrize("text", ["", "A", "1A=b", "A=b\nc", "A =b", "A=\x1b"])
 def test_what_is_no_setting_is_refused(text: str) -> None:
     with pytest.raises(UsageError, match="NAME=VALUE"):
-        environment(KNOWN, 4, [text])
+        planned("ssh", environment=(text,))
+    with pytest.raises(UsageError, match="NAME=VALUE"):
+        planned("ssh", mca=(text,))
+
+
+@pytest.mark.parametrize(
+    "wish",
+    [
+        {"binary": "-x"},
+        {"binary": "a\nb"},
+        {"mpirun": "\x1b"},
+        {"image": "a b"},
+        {"image": "é"},
+        {"gpus": -1},
+    ],
+)
+def test_what_cannot_stand_in_a_script_is_refused(wish: dict[str, Any]) -> None:
+    with pytest.raises(UsageError):
+        make(NODES, Wishes("kubernetes", **{"image": "i", **wish}), KNOWN, {})
 
 
 @pytest.mark.parametrize(
@@ -372,6 +390,22 @@ def test_each_pair_is_an_mpijob_with_its_two_nodes_and_all_they_have() -> None:
             assert "resources" not in launcher
 
 
+def test_pods_on_gb200_share_the_nvlink_of_their_ultraserver() -> None:
+    nodes = [Node(f"gb-{n}", instance_type="ml.p6e-gb200.36xlarge") for n in range(2)]
+    plan = make(nodes, Wishes("kubernetes", image="i", efa=4), KNOWN, {}).plan
+    job, domain = manifests(plan)["manifests/round-01.yaml"]
+    assert (domain["kind"], domain["spec"]["numNodes"]) == ("ComputeDomain", 2)
+    pod = job["spec"]["mpiReplicaSpecs"]["Worker"]["template"]["spec"]
+    assert pod["resourceClaims"] == [
+        {"name": "imex-channel", "resourceClaimTemplateName": "straggler-round-01-0001-channel"}
+    ]
+    assert domain["spec"]["channel"]["resourceClaimTemplate"]["name"] == "straggler-round-01-0001-channel"
+    resources = pod["containers"][0]["resources"]
+    assert resources["claims"] == [{"name": "imex-channel"}]
+    assert resources["limits"] == {"nvidia.com/gpu": 4, "memory": "32000Mi", "vpc.amazonaws.com/efa": 4}
+    assert job["spec"]["slotsPerWorker"] == 4
+
+
 def test_a_setting_with_a_dollar_is_not_filled_in_by_kubernetes() -> None:
     plan = planned("kubernetes", environment=("A=$(NODES)",))
     text = ENGINES["kubernetes"](plan, plan.rounds)["manifests/round-00.yaml"]
@@ -387,7 +421,7 @@ def test_the_pods_script_says_how_the_run_ended(tmp_path: Path) -> None:
     )
 
     def ended(word: str) -> str:
-        argv = ["bash", "-c", kubernetes.SCRIPT, "straggler", str(tools / "mpirun"), word]
+        argv = ["bash", "-c", pods.SCRIPT, "straggler", str(tools / "mpirun"), word]
         return run(argv, tmp_path, tools, NODES="a b", PAIR="1", DEADLINE="1", GRACE="1").stdout
 
     assert ended("0") == "# straggler: nodes a b\nran\n\n# straggler: exited with status 0\n"
@@ -453,7 +487,7 @@ def test_shellcheck_finds_nothing(engine: str, tmp_path: Path) -> None:
 
 def test_the_script_of_pods_is_clean_too(tmp_path: Path) -> None:
     script = tmp_path / "pod.sh"
-    script.write_text("#!/bin/bash\n" + kubernetes.SCRIPT)
+    script.write_text("#!/bin/bash\n" + pods.SCRIPT)
     done = subprocess.run(["shellcheck", str(script)], capture_output=True, text=True, check=False)
     assert (done.returncode, done.stdout) == (0, "")
 

@@ -7,6 +7,7 @@ import os
 import time
 from collections.abc import Callable, Collection
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -287,13 +288,17 @@ def test_hosts_that_are_known_stand_whatever_the_file_is_called() -> None:
         lambda plan: json.dumps({**plan, "engine": "ansible"}),
         lambda plan: json.dumps({**plan, "nodes": ["$(id)", *plan["nodes"]]}),
         lambda plan: json.dumps({**plan, "nodes": plan["nodes"][1:]}),
+        lambda plan: json.dumps({**plan, "rounds": [{"number": 1, "members": []}]}),
+        lambda plan: json.dumps({**plan, "rounds": [{"number": 1, "members": [[]]}]}),
+        lambda plan: json.dumps({**plan, "load": {**plan["load"], "environment": ["-p"]}}),
+        lambda plan: json.dumps({**plan, "load": {**plan["load"], "binary": "/x\nreboot"}}),
         lambda plan: json.dumps(
             {**plan, "rounds": [{"number": 1, "members": [["../../etc"]], "alone": False}]}
         ),
     ],
 )
 def test_a_plan_that_is_none_is_refused(
-    run: Sweep, out: Path, spoil: Callable[[dict[str, object]], str]
+    run: Sweep, out: Path, spoil: Callable[[dict[str, Any]], str]
 ) -> None:
     run("--demo", "healthy", "--demo-nodes", "4")
     file = out / "plan.json"

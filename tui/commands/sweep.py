@@ -23,7 +23,7 @@ OUT = Path("straggler-sweep")
 ENGINE_NAMES = ("slurm", "kubernetes", "ssh")
 
 _FIXED = (
-    *("topology", "instance_type", "gpus", "sizes", "time", "binary", "mpirun"),
+    *("topology", "instance_type", "gpus", "efa", "sizes", "time", "binary", "mpirun"),
     *("env", "mca", "image", "tolerate"),
 )
 """What makes a plan, by the name of its option."""
@@ -41,6 +41,9 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     what.add_argument("--topology", type=Path, metavar="FILE", help="where the nodes stand, as JSON")
     what.add_argument("--instance-type", metavar="T", help="only nodes of this type; of what type they are")
     what.add_argument("--gpus", type=_count, metavar="N", help="GPUs per node, where the type is not known")
+    what.add_argument(
+        "--efa", type=_count, metavar="N", help="EFA devices per node, where they differ from the type's"
+    )
     what.add_argument("--sizes", metavar="MIN:MAX", help="message sizes, like 8M:8G")
     what.add_argument("--time", type=_count, metavar="SECONDS", help="a run is ended after that")
     what.add_argument("--binary", metavar="PATH", help="all_reduce_perf on the nodes or in the image")
@@ -173,6 +176,7 @@ def _wishes(args: argparse.Namespace, target: Target) -> planning.Wishes:
         seed=args.seed,
         instance_type=args.instance_type,
         gpus=args.gpus,
+        efa=args.efa,
         sizes=args.sizes,
         binary=args.binary,
         mpirun=args.mpirun,

@@ -16,6 +16,7 @@ NAME = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9._-]{0,251}[A-Za-z0-9])?")
 """A node name that may stand in a script, a manifest and a file's name."""
 
 ENVIRONMENT = re.compile(r"[A-Za-z_][A-Za-z0-9_]*=[^\x00-\x1f\x7f]*")
+MCA = re.compile(r"[a-z][a-z0-9_]*")
 _SIZE = re.compile(r"([0-9]{1,12})([KMG]?)", re.IGNORECASE)
 _FACTOR = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
 
@@ -33,8 +34,8 @@ TIMED_OUT = "# straggler: timed out after"
 class Load:
     """What one run does. `sizes`: bytes, smallest and largest, doubling; `deadline` and `grace`: seconds.
 
-    `gpus` and `efa` are per node. `environment` is NAME=VALUE, `mca` pairs for mpirun. `seconds` is what a healthy run takes, `between` what
-    the engine takes from one round to the next.
+    `gpus` and `efa` are per node. `environment` is NAME=VALUE, `mca` pairs for mpirun. `seconds` is what a healthy run takes,
+    `between` what the engine takes from one round to the next.
     """
 
     binary: str
@@ -60,7 +61,10 @@ class Load:
 
 @dataclass(frozen=True, slots=True)
 class Pods:
-    """What only pods need. `tolerations` are keys tolerated whatever their value."""
+    """What only pods need. `tolerations` are keys tolerated whatever their value.
+
+    `compute_domain`: the nodes are of a type that shares NVLink between nodes.
+    """
 
     image: str
     hugepages: str
@@ -69,6 +73,7 @@ class Pods:
     start_seconds: int
     keep_seconds: int
     tolerations: tuple[str, ...] = ()
+    compute_domain: bool = False
 
 
 @dataclass(frozen=True)
@@ -120,6 +125,30 @@ def check_names(names: Sequence[str]) -> None:
             )
 
 
+def check_load(load: Load) -> None:
+    """Raises UsageError for what cannot stand in a script, or cannot be a load."""
+    _check_settings(load.environment)
+    for path in (load.binary, load.mpirun):
+        if not path.isprintable() or not path or path.startswith("-"):
+            raise UsageError(f"{path!r} is not a path that can stand in a script")
+    for name, value in load.mca:
+        if not MCA.fullmatch(name) or not value.isprintable():
+            raise UsageError(f"--mca {f'{name}={value}'!r} is not NAME=VALUE on one line")
+    if min(load.gpus, load.deadline, load.grace, load.iterations, load.sizes[0]) < 1 or load.efa < 0:
+        raise UsageError("GPUs, sizes, iterations and deadlines are numbers above 0")
+
+
+def _check_settings(environment: Sequence[str]) -> None:
+    for one in environment:
+        if not ENVIRONMENT.fullmatch(one):
+            raise UsageError(f"--env {one!r} is not NAME=VALUE on one line")
+
+
+def check_image(image: str) -> None:
+    if not image.isascii() or not image.isprintable() or " " in image or not image:
+        raise UsageError(f"--image {image!r} is not the name of an image")
+
+
 def size(text: str) -> int:
     """`8M` in bytes, as nccl-tests reads it. Raises UsageError."""
     found = _SIZE.fullmatch(text.strip().removesuffix("iB").removesuffix("B"))
@@ -147,9 +176,7 @@ def sizes(text: str) -> tuple[int, int]:
 
 def environment(known: Knowledge, efa: int, own: Sequence[str] = ()) -> tuple[str, ...]:
     """What every run has in its environment; the operator's own settings come on top. Raises UsageError."""
-    for one in own:
-        if not ENVIRONMENT.fullmatch(one):
-            raise UsageError(f"--env {one!r} is not NAME=VALUE on one line")
+    _check_settings(own)
     words = [*known.word("sweep.environment").split(), *own]
     if efa:
         words = [*known.word("sweep.environment-efa").split(), *words]

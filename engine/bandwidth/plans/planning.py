@@ -26,6 +26,7 @@ class Wishes:
     seed: int = 0
     instance_type: str | None = None
     gpus: int | None = None
+    efa: int | None = None
     sizes: str | None = None
     binary: str | None = None
     mpirun: str | None = None
@@ -63,7 +64,9 @@ def make(nodes: Sequence[Node], wishes: Wishes, known: Knowledge, places: Mappin
         load=load,
         seed=wishes.seed,
         instance_type=kind,
-        pods=_pods(wishes, known) if wishes.engine == "kubernetes" and wishes.image else None,
+        pods=_pods(wishes, known, known.instance(kind))
+        if wishes.engine == "kubernetes" and wishes.image
+        else None,
         placement={name: levels for name in names if (levels := placement.boundaries(where[name]))},
     )
     return Planned(plan, notes)
@@ -142,13 +145,11 @@ def _load(wishes: Wishes, known: Knowledge, instance: Instance | None) -> Load:
     usual = f"{known.word('sweep.size-min')}:{known.word('sweep.size-max')}"
     sizes = base.sizes(wishes.sizes or usual)
     iterations, warmup = int(known.number("sweep.iterations")), int(known.number("sweep.warmup"))
-    efa = instance.efa if instance is not None else 0
+    usual_efa = instance.efa if instance is not None else 0
+    efa = usual_efa if wishes.efa is None else wishes.efa
     seconds = base.healthy_seconds(known, instance, sizes, 2 * iterations + warmup, gpus)
     deadline = int(known.number("sweep.deadline")) if wishes.deadline is None else wishes.deadline
-    for path in filter(None, (wishes.binary, wishes.mpirun)):
-        if not path.isprintable():
-            raise UsageError(f"{path!r} is not a path that can stand in a script")
-    return Load(
+    load = Load(
         binary=wishes.binary or known.word("sweep.binary"),
         gpus=gpus,
         efa=efa,
@@ -161,24 +162,15 @@ def _load(wishes: Wishes, known: Knowledge, instance: Instance | None) -> Load:
         between=int(known.number(f"sweep.between.{wishes.engine}")),
         environment=base.environment(known, efa, wishes.environment),
         mpirun=wishes.mpirun or known.word("sweep.mpirun"),
-        mca=_mca(wishes.mca),
+        mca=tuple((name, value) for name, _, value in (one.partition("=") for one in wishes.mca)),
     )
+    base.check_load(load)
+    return load
 
 
-def _mca(texts: Sequence[str]) -> tuple[tuple[str, str], ...]:
-    found = []
-    for text in texts:
-        name, equals, value = text.partition("=")
-        if not equals or not name.replace("_", "").isalnum() or not value.isprintable():
-            raise UsageError(f"--mca {text!r} is not NAME=VALUE")
-        found.append((name, value))
-    return tuple(found)
-
-
-def _pods(wishes: Wishes, known: Knowledge) -> Pods:
+def _pods(wishes: Wishes, known: Knowledge, instance: Instance | None) -> Pods:
     image = wishes.image or ""
-    if not image.isascii() or not image.isprintable() or " " in image:
-        raise UsageError(f"--image {image!r} is not the name of an image")
+    base.check_image(image)
     return Pods(
         image=image,
         hugepages=known.word("sweep.hugepages"),
@@ -187,4 +179,5 @@ def _pods(wishes: Wishes, known: Knowledge) -> Pods:
         start_seconds=int(known.number("sweep.start-seconds")),
         keep_seconds=int(known.number("sweep.keep-seconds")),
         tolerations=wishes.tolerations,
+        compute_domain=instance is not None and instance.nvlink_nodes > 1,
     )
