@@ -97,7 +97,7 @@ def broken(draw: Any) -> bytes:
 @settings(max_examples=400, deadline=None)
 def test_no_input_raises_and_every_value_is_one_that_was_printed(data: bytes) -> None:
     text = clean(data)
-    printed = {float(number) for number in re.findall(r"(?a:\d+(?:\.\d*)?(?:[eE][+-]?\d+)?)", text)}
+    printed = {float(number) for number in re.findall(r"(?a:(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?)", text)}
     for run in read_runs(data, SOURCE):
         assert run.state is RunState.OK or run.why
         scaled = printed | {value * scale / 8e9 for value in printed for scale in (1, 1e3, 1e6, 1e9, 1e12)}

@@ -8,7 +8,7 @@ from collections.abc import Callable
 import pytest
 
 from straggler.engine.bandwidth.model import Metric, Run, RunState
-from straggler.engine.bandwidth.readers import read_runs
+from straggler.engine.bandwidth.readers import nccl_text, read_runs
 from tests.support.bandwidth_logs import pair_log
 
 A, B = "ip-10-1-0-1", "ip-10-1-0-2"
@@ -85,6 +85,11 @@ def test_the_same_run_is_read_in_any_dress(dress: str) -> None:
 )
 def test_any_collective_is_named(program: str) -> None:
     assert one(pair_log((A, B), sizes=SIZES, program=program)).collective == program.removesuffix("_perf")
+
+
+def test_text_that_windows_wrote_in_utf_16_is_read() -> None:
+    [run] = read_runs(LOG.encode("utf-16"), "out.txt")
+    assert (run.state, run.points) == (RunState.OK, PLAIN.points)
 
 
 def test_where_out_of_place_is_not_there_the_value_in_place_counts() -> None:
@@ -206,6 +211,12 @@ def test_runs_one_after_the_other_are_runs_of_their_own() -> None:
     assert runs[0].points == PLAIN.points
 
 
+def test_tables_cut_out_of_several_logs_are_runs_of_their_own() -> None:
+    rows = [line for line in LOG.splitlines() if " float " in line or "Out of" in line or "Avg" in line]
+    runs = read_runs("\n".join(rows * 3).encode() + b"\n", "a__b.txt")
+    assert [(run.state, run.points) for run in runs] == [(RunState.OK, PLAIN.points)] * 3
+
+
 def test_a_failed_start_before_a_good_run_does_not_spoil_it() -> None:
     failed = (
         pair_log((A, B), sizes=SIZES, closed=False).split("#\n#     ")[0]
@@ -215,6 +226,22 @@ def test_a_failed_start_before_a_good_run_does_not_spoil_it() -> None:
         RunState.FAILED,
         RunState.OK,
     ]
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "GPN-143: Test NCCL failure common.cu:1204 'unhandled cuda error'",
+        "[1,251]<stderr>:GPN-1: something",
+        "srun: error: GPN-31: tasks 96-103: Exited with exit code 3",
+        "  Process name: [[44912,1],251]",
+        "...",
+    ],
+)
+def test_a_list_of_ranks_that_others_take_part_beside_is_not_whole(line: str) -> None:
+    listed, table = LOG.split("#\n#     ", 1)
+    assert nccl_text.whole(LOG).world == 16
+    assert nccl_text.whole(f"{listed}{line}\n#\n#     {table}").world is None
 
 
 def test_a_node_alone_has_its_own_score_and_many_hosts_are_a_group() -> None:

@@ -34,6 +34,9 @@ _SIGNS: tuple[tuple[str, str], ...] = (
         r"|command terminated with (?:non-zero )?exit code|exited with (?:exit code|status) [1-9]",
     ),
 )
+END = 128 * 1024
+"""Characters at either end of a text in which a sign is looked for."""
+
 _ANY = re.compile("|".join(f"(?P<g{at}>{pattern})" for at, (_, pattern) in enumerate(_SIGNS)))
 
 
@@ -41,7 +44,10 @@ def sign(text: str) -> tuple[str, str]:
     """What ended a run, in words, and the line that says so; two empty strings where nothing does.
 
     The sign nearest the top of the list wins over others: a launcher's abort is what a time limit looks like from outside.
+    Of a long text only both ends are looked at.
     """
+    if len(text) > 2 * END:
+        text = text[:END] + "\n" + text[-END:]
     best: tuple[int, int] | None = None
     for found in _ANY.finditer(text):
         rank = int((found.lastgroup or "g0")[1:])

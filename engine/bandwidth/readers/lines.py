@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import re
 
 _ESCAPE = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)?|[@-Z\\^_])")
@@ -10,7 +11,8 @@ _LINE_END = re.compile(r"\r\n|\n|\r")
 
 def clean(data: bytes) -> str:
     """Text with `\\n` as its only line end. A lone CR (a progress bar's) ends a line too; bytes that are no UTF-8 are replaced."""
-    text = data.decode("utf-8-sig", "replace")
+    wide = data[:2] in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
+    text = data.decode("utf-16" if wide else "utf-8-sig", "replace")
     if "\x1b" in text:
         text = _ESCAPE.sub("", text)
     if "\r" in text:

@@ -10,8 +10,8 @@ from typing import Any
 from straggler.engine.bandwidth.model import NO_POINTS, Metric, Run, RunState
 from straggler.engine.bandwidth.readers import endings, names
 from straggler.engine.bandwidth.readers.digits import sharp
-from straggler.engine.bandwidth.readers.nccl_text import MARK, Failure, Reading, stretches
-from straggler.engine.bandwidth.readers.rows import LIKE_A_ROW, Cell, Row
+from straggler.engine.bandwidth.readers.nccl_text import MARK, WORDS, Failure, Reading, stretches
+from straggler.engine.bandwidth.readers.rows import KINDS_OF_TYPE, LIKE_A_ROW, Cell, Row
 
 TOOL = "nccl-tests"
 
@@ -47,7 +47,9 @@ class NcclTests:
 
 def recognise(text: str) -> bool:
     """Whether any line is nccl-tests' own: a whole row counts, as the rest may be cut off."""
-    return MARK.search(text) is not None or LIKE_A_ROW.search(text) is not None
+    if any(word in text for word in WORDS) and MARK.search(text):
+        return True
+    return any(kind in text for kind in KINDS_OF_TYPE) and LIKE_A_ROW.search(text) is not None
 
 
 def facts(one: Reading) -> NcclTests:

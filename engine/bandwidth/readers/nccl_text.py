@@ -15,7 +15,7 @@ _STARTING = re.compile(r"(?a)Collective test starting: (?:\S*/)?(\w+?)_perf")
 _THREADS = re.compile(r"(?a)# nThread (\d{1,18}) nGpus (\d{1,18}) minBytes")
 _VALIDATION = re.compile(r"(?a)validation: (\d{1,18})")
 _RANK = re.compile(
-    r"(?a)\bRank\s+(\d{1,18})\s+(?:Group\s+\d+\s+)?Pid\s+(\d{1,18})\s+on\s+(\S+)\s+device\s+\d+\s+\[([^\]]*)\]"
+    r"(?a)\bRank\s+(\d{1,18})\s+(?:Group\s+\d+\s+)?(?:Pid\s+(\d{1,18})\s+)?on\s+(\S+)\s+device\s+\d+\s+\[([^\]]*)\]"
 )
 _BOUNDS = re.compile(r"(?a)# Out of bounds values\s*:\s*(\d{1,18})\s+(OK|FAILED)")
 _AVERAGE = re.compile(r"(?a)# Avg bus bandwidth\s*:\s*(\d+(?:\.\d*)?(?:e[+-]?\d+)?|-?nan|inf)(\s|$)")
@@ -24,7 +24,11 @@ _NCCL_VERSION = re.compile(r"(?a)NCCL version (\d\S*)")
 _FAILURE = re.compile(r"(?a)(?:(?<![\w.-])([\w.-]+): )?(?:Test )?NCCL failure (\S+:\d+) '([^']*)")
 _NRANKS = re.compile(r"(?a)\bnranks (\d{1,18})\b")
 _NCCL_HOST = re.compile(r"(?a)(?:^|[\s>:])([A-Za-z0-9][\w.-]*):\d+:\d+ \[\d+\] ")
-_MPI_RANK = re.compile(r"(?a)\[1,(\d{1,18})\]<std|Process name: \[\[\d+,\d+\],(\d{1,18})\]")
+_PROCESS = re.compile(
+    r"(?a)\[1,(\d{1,18})\]<std|Process name: \[\[\d+,\d+\],(\d{1,18})\]|srun: error: \S+: tasks? (?:\d+[-,])*(\d{1,18}):"
+)
+"""The number of a process, as Open MPI and srun name it."""
+
 _CUT_LIST = re.compile(r"(?a)^\W*\.\.\.\s*$")
 _PRINTED_ERROR = re.compile(r"(?a)# error: (.+)")
 
@@ -34,6 +38,18 @@ MARK = re.compile(
     r"|(?:size|bytes)\s+(?:count|N)\s+type\b.*busbw"
 )
 """Any one of these makes a text nccl-tests' output; a row of its table does too."""
+
+WORDS = (
+    "nccl-tests version",
+    "Collective test",
+    "# nThread",
+    "# Out of bounds",
+    "# Avg bus",
+    "NCCL failure",
+    "Rank",
+    "busbw",
+)
+"""One of these stands in every text that MARK knows: looking for them is much faster."""
 
 
 _BODY = re.compile(rf"{_RANK.pattern}|# Avg bus bandwidth|Test (?:NCCL |CUDA )?failure \S+:\d+")
@@ -123,20 +139,25 @@ def whole(text: str) -> Reading:
 
 
 def _starts(lines: Sequence[str]) -> Iterator[int]:
-    """Where runs begin: at the first sign, and at an opening line after anything that only the run before can have said."""
-    begun = body = False
+    """Where runs begin: at the first sign; at an opening line after what only a run that has begun prints; at a row after an end."""
+    begun = body = closed = False
     opening = -1
     for at, line in enumerate(lines):
         opens = "# nThread " in line or "nccl-tests version " in line or "Collective test starting" in line
         if opens and (opening < 0 or body):
             yield at
-            begun, body, opening = True, False, at
-        elif not begun and (MARK.search(line) or rows.START.search(line)):
+            begun, body, closed, opening = True, False, False, at
+            continue
+        is_row = rows.START.search(line) is not None
+        if not begun and (is_row or MARK.search(line)):
             yield at
             begun = True
-        if not opens and begun and (_BODY.search(line) or rows.START.search(line)):
-            body = True
-            opening = max(opening, 0)
+        elif closed and (is_row or _RANK.search(line)):
+            yield at
+            closed = False
+        if begun and not opens and (is_row or _BODY.search(line)):
+            body, opening = True, max(opening, 0)
+            closed = closed or _AVERAGE.search(line) is not None
 
 
 def _read(lines: Sequence[str], first_line: int, *, last: bool) -> Reading:
@@ -145,6 +166,10 @@ def _read(lines: Sequence[str], first_line: int, *, last: bool) -> Reading:
     outside = _Outside()
     for line in lines:
         _facts(one, line, failures, outside)
+    last_rank = max((at for at, line in enumerate(lines) if _RANK.search(line)), default=-1)
+    # Something else came after the list, and came whole: what is cut may be the beginning of another rank.
+    after = lines[last_rank + 1 : -1] if last else lines[last_rank + 1 :]
+    outside.list_ended = any(line.strip() and "Rank" not in line for line in after)
     if last and lines and (found := _AVERAGE.search(lines[-1])) and not found[2]:
         one.settled = False
     if failures:
@@ -168,13 +193,14 @@ class _Outside:
     hosts: dict[str, None] = field(default_factory=dict)
     top_process: int = -1
     cut_list: bool = False
+    list_ended: bool = False
 
 
 def _facts(one: Reading, line: str, failures: list[Failure], outside: _Outside) -> None:
     if "#" in line:
         _comment(one, line, outside)
     if (found := _RANK.search(line)) is not None:
-        one.ranks.append(Rank(int(found[1]), int(found[2]), found[3], found[4].strip().lower()))
+        one.ranks.append(Rank(int(found[1]), int(found[2] or 0), found[3], found[4].strip().lower()))
     if "failure" in line and (found := _FAILURE.search(line)):
         hosts = (found[1],) if found[1] else ()
         failures.append(Failure(found[3].split("(run with")[0].strip(), found[2], hosts))
@@ -188,8 +214,9 @@ def _facts(one: Reading, line: str, failures: list[Failure], outside: _Outside) 
             one.nccl_version = found[1]
         if found := _NCCL_HOST.search(line):
             outside.hosts[found[1]] = None
-    for found in _MPI_RANK.finditer(line):
-        outside.top_process = max(outside.top_process, int(found[1] or found[2]))
+    if "[1," in line or "rocess name" in line or "srun: error" in line:
+        for found in _PROCESS.finditer(line):
+            outside.top_process = max(outside.top_process, int(found[1] or found[2] or found[3]))
 
 
 def _comment(one: Reading, line: str, outside: _Outside) -> None:
@@ -256,7 +283,7 @@ def _world(one: Reading, outside: _Outside) -> int | None:
         or outside.cut_list
         or any(host.split(".")[0] not in hosts for host in outside.hosts)
         or (outside.top_process + 1) * outside.per_process > len(numbers)
-        or not (one.columns or one.failure or one.averages)
+        or not outside.list_ended
     ):
         return None
     return len(numbers)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import csv
 import re
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
@@ -132,19 +133,20 @@ def _judged(hosts: tuple[str, ...], size: int, given: str, status: str) -> _Meas
 
 def _runs(measured: Sequence[_Measured], source: str, metric: Metric) -> list[Run]:
     """Each row goes to the first run of its pair that has not got its size yet; a row without a value is a run of its own."""
-    open_: dict[tuple[str, ...], list[dict[int, float]]] = {}
+    runs: dict[tuple[str, ...], list[dict[int, float]]] = {}
+    seen: Counter[tuple[tuple[str, ...], int]] = Counter()
     order: list[tuple[_Measured, dict[int, float] | None]] = []
     for one in measured:
         if one.value is None:
             order.append((one, None))
             continue
-        mine = open_.setdefault(one.hosts, [])
-        points = next((each for each in mine if one.size not in each), None)
-        if points is None:
-            points = {}
-            mine.append(points)
-            order.append((one, points))
-        points[one.size] = one.value
+        mine = runs.setdefault(one.hosts, [])
+        nth = seen[one.hosts, one.size]
+        seen[one.hosts, one.size] += 1
+        if nth == len(mine):
+            mine.append({})
+            order.append((one, mine[nth]))
+        mine[nth][one.size] = one.value
     return [
         Run(
             source,

@@ -11,6 +11,9 @@ import re
 from dataclasses import dataclass
 
 _TYPES = r"u?int(?:8|32|64)|u?char|int|half|float|double|bfloat16|f8e[45]m[23]|fp8_?e[45]m[23]|float(?:8|16|32|64)\w*"
+KINDS_OF_TYPE = ("float", "int", "char", "half", "double", "f8e", "fp8")
+"""One of these stands in every name of a type."""
+
 START = re.compile(rf"(?a)(?<![\d.])(\d{{1,20}})\s+(\d{{1,20}})\s+({_TYPES})(?=\s|$)")
 """Where a row begins: size, count and type, after whatever a launcher put in front."""
 
@@ -72,7 +75,8 @@ def header(line: str) -> Columns | None:
     if found is None:
         return None
     words = found[1].split()
-    placements = words.count("busbw")
+    # A header that is cut or wrapped may end before its second busbw.
+    placements = max(words.count("busbw"), words.count("time") + words.count("cputime"))
     extra = 4 if "i_min" in words else 0
     return Columns(
         "redop" in words or "op" in words,
