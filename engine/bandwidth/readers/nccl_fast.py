@@ -125,7 +125,7 @@ def _points(table: bytes, ranks: int) -> MappingProxyType[int, float] | None:
         return None
     try:
         busbw = list(map(float, words[7::_WORDS]))
-        if min(busbw) < COARSE:
+        if max(busbw) < COARSE:
             micro, algbw = map(float, words[5::_WORDS]), map(float, words[6::_WORDS])
             busbw = [sharp(*row, ranks) for row in zip(sizes, micro, algbw, busbw, strict=True)]
     except ValueError:

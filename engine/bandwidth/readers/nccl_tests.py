@@ -9,7 +9,7 @@ from typing import Any
 
 from straggler.engine.bandwidth.model import NO_POINTS, Metric, Run, RunState
 from straggler.engine.bandwidth.readers import endings, names
-from straggler.engine.bandwidth.readers.digits import sharp
+from straggler.engine.bandwidth.readers.digits import COARSE, sharp
 from straggler.engine.bandwidth.readers.nccl_text import MARK, WORDS, Failure, Reading, stretches
 from straggler.engine.bandwidth.readers.rows import KINDS_OF_TYPE, LIKE_A_ROW, Cell, Row
 
@@ -109,11 +109,13 @@ def points(rows: Sequence[Row], ranks: int | None = None) -> MappingProxyType[in
     0.00 is no value: too small to be printed, or a single rank, which has no bus.
     """
     best: dict[int, float] = {}
-    for row in rows:
-        cell = row.oop if row.oop[2] is not None or row.ip is None else row.ip
-        value = cell[2] and sharp(row.size, cell[0], cell[1], cell[2], ranks)
-        if value and row.size and value > best.get(row.size, 0.0):
-            best[row.size] = value
+    cells = [(row.size, row.oop if row.oop[2] is not None or row.ip is None else row.ip) for row in rows]
+    # On a fast network only the smallest messages are coarse, and nobody compares those.
+    slow = max((cell[2] or 0.0 for _, cell in cells), default=0.0) < COARSE
+    for size, cell in cells:
+        value = sharp(size, cell[0], cell[1], cell[2], ranks) if cell[2] and slow else cell[2]
+        if value and size and value > best.get(size, 0.0):
+            best[size] = value
     return MappingProxyType(best)
 
 
