@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from straggler.engine import knowledge
 from straggler.engine.bandwidth import so_far, sweep
 from straggler.engine.bandwidth.model import Round, Run, RunState
 from straggler.engine.bandwidth.plans.base import CLOSING, HEAD, TIMED_OUT, result
@@ -18,6 +19,7 @@ from straggler.engine.errors import UsageError
 from straggler.engine.simcluster import nccl_tests
 from straggler.engine.simcluster.scenarios import build
 from straggler.tui import cli
+from straggler.tui.commands.sweep_follow import follow
 
 Sweep = Callable[..., str]
 
@@ -321,6 +323,28 @@ def test_two_of_the_same_step_do_not_overwrite_each_other(run: Sweep, out: Path)
     sweep.extend(plan, (step,), out)
     with pytest.raises(UsageError, match="is there already"):
         sweep.extend(plan, (step,), out)
+
+
+async def test_results_are_followed_until_every_run_has_one(run: Sweep, out: Path) -> None:
+    run("--demo", "slow-node", "--demo-nodes", "8", "--rounds", "3")
+    happens = [
+        lambda: simulate(out, "slow-node", 8, only=["round-00"]),
+        lambda: None,
+        lambda: None,
+        lambda: simulate(out, "slow-node", 8, only=["round-01", "round-02"]),
+        lambda: None,
+        lambda: simulate(out, "slow-node", 8),
+        lambda: None,
+    ]
+    said: list[str] = []
+
+    async def sleep(seconds: float) -> None:
+        happens.pop(0)()
+
+    await follow(out, knowledge.load(), said.append, sleep=sleep)
+    assert [line.split(":")[0] for line in said] == ["8 of 20 runs", "16 of 20 runs", "20 of 20 runs"]
+    assert "worker-008 is slow" in said[-1]
+    assert happens == []
 
 
 def test_the_matrix_of_a_sweep_knows_what_the_plan_knows(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import asyncio
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -58,6 +59,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     how.add_argument(
         "--tolerate", action="append", default=[], metavar="KEY", help="a taint the pods tolerate"
     )
+    how.add_argument("--follow", action="store_true", help="read results as they appear, until all are there")
     how.add_argument("--out", type=Path, default=OUT, metavar="DIR", help=f"the plan and its results ({OUT})")
     go = parser.add_argument_group("running it from here")
     # Not `run`: that is the command's own function.
@@ -103,6 +105,11 @@ def run(args: argparse.Namespace) -> int:
             plan, _ = sweep.extend(plan, more, args.out)
         if not args.run_now:
             _go_on(plan, args.out, known, more)
+    if args.follow and not args.run_now and sweep.progress(plan, sweep.results(plan, args.out)).missing:
+        from straggler.tui.commands.sweep_follow import follow
+
+        asyncio.run(follow(args.out, known, output.put))
+        _go_on(sweep.read(args.out) or plan, args.out, known, ())
     if args.run_now:
         from straggler.tui.commands import sweep_run
 

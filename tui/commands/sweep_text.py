@@ -127,6 +127,17 @@ def _again(out: Path) -> str:
     return safe(f"straggler sweep --out {shlex.quote(str(out))}")
 
 
+def line(plan: Plan, found: SoFar) -> str:
+    """The same in one line, for a look that is repeated."""
+    from straggler.engine.bandwidth import telling
+
+    said = found.attribution
+    verdicts = [telling.verdict(blame) for blame in said.verdicts[:3]]
+    more = [f"and {len(said.verdicts) - 3:,} more"] if len(said.verdicts) > 3 else []
+    parts = verdicts + more or [telling.nobody(said, found.view.matrix)]
+    return f"{len(found.progress.done):,} of {_many(plan.runs, 'run')}: {'; '.join(parts)}\n"
+
+
 def verdict(plan: Plan, found: SoFar) -> str:
     """What has come and what it says."""
     return "\n".join(_verdict(plan, found)) + "\n"
