@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from straggler.engine.inspect import bandwidth_runs, nccl_tests
+from straggler.engine.inspect import bandwidth_runs, fi_info, nccl_tests
 from straggler.engine.inspect.model import Kind
 
-KINDS: tuple[Kind, ...] = (nccl_tests.KIND, *bandwidth_runs.KINDS)
+KINDS: tuple[Kind, ...] = (nccl_tests.KIND, *bandwidth_runs.KINDS, fi_info.KIND)
 
 FINDS: tuple[str, ...] = tuple(dict.fromkeys(name for kind in KINDS for name in kind.finds))
 """Every finding id an inspected file may give."""
