@@ -7,8 +7,10 @@ from __future__ import annotations
 
 import os
 import re
+import shutil
 import stat
 import subprocess
+import sys
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -36,6 +38,7 @@ from straggler.engine.model import Node, Placement
 
 GOLDEN = Path(__file__).parent.parent / "golden" / "sweep"
 KNOWN = knowledge.load()
+SHELLCHECK = [shutil.which("shellcheck", path=f"{Path(sys.executable).parent}:/usr/bin") or "shellcheck"]
 NODES = [
     Node(f"ip-10-1-0-{n}", instance_type="ml.p5.48xlarge", placement=Placement(f"az{n // 3}"))
     for n in range(1, 5)
@@ -478,7 +481,7 @@ def test_shellcheck_finds_nothing(engine: str, tmp_path: Path) -> None:
     scripts = [str(one) for one in written(plan, tmp_path).rglob("*") if one.suffix in (".sh", ".sbatch")]
     assert scripts
     done = subprocess.run(
-        ["shellcheck", "--shell=bash", *scripts], capture_output=True, text=True, check=False
+        [*SHELLCHECK, "--shell=bash", *scripts], capture_output=True, text=True, check=False
     )
     assert (done.returncode, done.stdout) == (0, "")
     for script in scripts:
@@ -488,7 +491,7 @@ def test_shellcheck_finds_nothing(engine: str, tmp_path: Path) -> None:
 def test_the_script_of_pods_is_clean_too(tmp_path: Path) -> None:
     script = tmp_path / "pod.sh"
     script.write_text("#!/bin/bash\n" + pods.SCRIPT)
-    done = subprocess.run(["shellcheck", str(script)], capture_output=True, text=True, check=False)
+    done = subprocess.run([*SHELLCHECK, str(script)], capture_output=True, text=True, check=False)
     assert (done.returncode, done.stdout) == (0, "")
 
 
