@@ -10,7 +10,7 @@ import asyncio
 import contextlib
 import os
 import secrets
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from enum import Enum
@@ -98,7 +98,8 @@ class Sweep:
         self._mark = secrets.token_hex(8)
         self._held: dict[str, Holding] = {}
         self._away: dict[str, str] = {}
-        self._runs = 0
+        self._lost: dict[str, str] = {}
+        self._runs, self._begun = 0, False
         self._doors = asyncio.Semaphore(AT_ONCE)
 
     async def run(self, next_round: NextRound) -> None:
@@ -107,11 +108,12 @@ class Sweep:
             beating = asyncio.ensure_future(self._beat())
             try:
                 await self._hold_all(sessions)
+                self._begun = True
                 self._heard(Held(tuple(self._held), dict(self._away)))
                 while (planned := await next_round()) is not None:
                     await self._round(planned)
             finally:
-                await self._let_all_go()
+                await _surely(self._let_all_go())
                 beating.cancel()
 
     # Before anything runs.
@@ -132,7 +134,7 @@ class Sweep:
         try:
             async with self._doors:
                 talk = await sessions.enter_async_context(self._transport.talk(self._nodes[name], order))
-                holding = Holding(name, talk)
+                holding = Holding(talk)
                 work = await holding.take()
         except NotHeld as error:
             return name, str(error)
@@ -196,10 +198,9 @@ class Sweep:
 
     def _lose(self, name: str, error: Exception) -> None:
         why = error.why if isinstance(error, TransportError) else "it no longer answers"
-        holding = self._held.pop(name, None)
+        self._held.pop(name, None)
+        self._lost[name] = why
         self._away[name] = f"the connection to it was lost: {why}"
-        if holding is not None:
-            holding.lost = why
 
     async def _member(self, planned: Round, member: tuple[str, ...], at_work: Sequence[str]) -> None:
         def say(step: Step, why: str = "", path: Path | None = None) -> None:
@@ -260,7 +261,7 @@ class Sweep:
 
     async def _let_all_go(self) -> None:
         left: dict[str, int] = {}
-        unheard = {name: why for name, why in self._away.items() if "lost" in why}
+        unheard = dict(self._lost)
 
         async def one(name: str, holding: Holding) -> None:
             try:
@@ -269,10 +270,23 @@ class Sweep:
             except (TransportError, asyncio.TimeoutError, TimeoutError) as error:
                 unheard[name] = error.why if isinstance(error, TransportError) else "it no longer answers"
 
-        held = dict(self._held)
-        await asyncio.gather(*(one(name, holding) for name, holding in held.items()))
-        if held:
-            self._heard(LetGo(len(held), left, unheard))
+        nodes = {*self._held, *self._lost}
+        await asyncio.gather(*(one(name, holding) for name, holding in list(self._held.items())))
+        if self._begun or left:
+            self._heard(LetGo(len(nodes), left, unheard))
+
+
+async def _surely(work: Coroutine[None, None, None]) -> None:
+    """All of it, though the one who waits is cancelled meanwhile: the cancellation comes after it."""
+    task, cancelled = asyncio.ensure_future(work), False
+    while not task.done():
+        try:
+            await asyncio.shield(task)
+        except asyncio.CancelledError:
+            cancelled = True
+    task.result()
+    if cancelled:
+        raise asyncio.CancelledError
 
 
 def _refusal(refused: Sequence[tuple[str, str]], names: Sequence[str], away: Mapping[str, str]) -> str:

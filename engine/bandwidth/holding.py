@@ -62,10 +62,9 @@ class NotHeld(Exception):
 
 
 class Holding:
-    """The open session of one node. Every call but the first answers for lost, too: `lost` then says why."""
+    """The open session of one node. After a TransportError or a time-out it is of no more use."""
 
-    def __init__(self, node: str, talk: Talk) -> None:
-        self.node, self.lost = node, ""
+    def __init__(self, talk: Talk) -> None:
         self._talk, self._unread = talk, b""
         self._mark = f"@@straggler {talk.nonce} ".encode()
         self._turn = asyncio.Lock()
@@ -128,6 +127,5 @@ class Holding:
                     return line[len(self._mark) :].decode("utf-8", "replace").rstrip("\r")
             data = await self._talk.read()
             if not data:
-                self.lost = self.lost or "its session ended"
-                raise TransportError(Status.TRUNCATED, self.lost)
+                raise TransportError(Status.TRUNCATED, "its session ended")
             self._unread = self._unread[-LINE_BYTES:] + data

@@ -143,6 +143,13 @@ def sweep(
     return events, None
 
 
+def stop_it() -> None:
+    """What a signal does."""
+    for task in asyncio.all_tasks():
+        if "sweep.<locals>.go" in repr(task.get_coro()):
+            task.cancel()
+
+
 def ends(events: list[Event]) -> dict[str, tuple[Step, str]]:
     return {
         "+".join(one.member): (one.step, one.why)
@@ -394,9 +401,7 @@ def test_when_it_is_stopped_every_node_is_asked_to_end_what_runs(tmp_path: Path)
 
     def stop(event: Event) -> None:
         if isinstance(event, Progress) and event.member == ("c", "d"):
-            for task in asyncio.all_tasks():
-                if "go" in repr(task.get_coro()):
-                    task.cancel()
+            stop_it()
 
     events, error = sweep(nodes, tmp_path, PAIRS, heard=stop)
     assert isinstance(error, asyncio.CancelledError)
@@ -404,3 +409,35 @@ def test_when_it_is_stopped_every_node_is_asked_to_end_what_runs(tmp_path: Path)
     assert events[-1] == LetGo(4, {"b": 2}, {})
     assert nodes.going == 0
     assert not list(tmp_path.rglob("*.txt"))
+
+
+def test_a_stop_at_the_very_end_comes_after_every_node_was_let_go(tmp_path: Path) -> None:
+    class Holder(Script):
+        def say(self, word: bytes) -> None:
+            if word == b"q":
+                stop_it()
+            super().say(word)
+
+    answers = {"c": IDLE, "k": ["clean 0"], "q": ["gone 0"]}
+    nodes = Nodes(holders={name: Holder(["locked", *IDLE], answers) for name in NAMES})
+    events, error = sweep(nodes, tmp_path, ALONE)
+    assert isinstance(error, asyncio.CancelledError)
+    assert events[-1] == LetGo(4, {}, {})
+    assert len(list(tmp_path.rglob("*.txt"))) == 4
+
+
+def test_a_node_whose_connection_is_lost_is_said_at_the_end(tmp_path: Path) -> None:
+    class Dying(Script):
+        def say(self, word: bytes) -> None:
+            if word == b"k":
+                self.end()
+            super().say(word)
+
+    nodes = Nodes(holders={"b": Dying(["locked", *IDLE], {"c": IDLE})})
+    events, error = sweep(nodes, tmp_path, PAIRS, dataclasses.replace(PAIRS, number=2))
+    assert error is None
+    assert events[-1] == LetGo(4, {}, {"b": "its session ended"})
+    assert ends(events)["a+b"] == (
+        Step.FAILED,
+        "did not start: b: the connection to it was lost: its session ended",
+    )

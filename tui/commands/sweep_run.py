@@ -6,6 +6,7 @@ import argparse
 import asyncio
 import getpass
 import os
+import resource
 import shlex
 import signal
 import socket
@@ -18,13 +19,16 @@ from straggler.engine.errors import UsageError
 from straggler.tui.commands import options, output, sweep_text
 
 if TYPE_CHECKING:
-    from straggler.engine.bandwidth.execute import Event
+    from straggler.engine.bandwidth.execute import Event, LetGo
     from straggler.engine.bandwidth.holding import LoadTransport
     from straggler.engine.bandwidth.plans.base import Plan
     from straggler.engine.bandwidth.rounds import Rounds
     from straggler.engine.knowledge import Knowledge
     from straggler.engine.load_gate import Confirmed, Proposal
     from straggler.engine.targets.base import Target
+
+FILES_SPARED = 128
+"""Descriptors left to the rest of the program; every held node keeps one open."""
 
 STOPS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
@@ -51,6 +55,7 @@ def run(args: argparse.Namespace, plan: Plan) -> int:
         allow_cpu=args.allow_cpu,
     )
     check(proposal)
+    _room_for(len(plan.nodes))
     for line in described(proposal, len(rounds.missing)):
         output.note(line)
     confirmed = _confirmed(proposal, args.confirm)
@@ -128,6 +133,18 @@ def _confirmed(proposal: Proposal, said: str | None) -> Confirmed:
     return confirm(proposal, said)
 
 
+def _room_for(nodes: int) -> None:
+    """Raise this process's own limit on open files as far as the system lets it. Raises UsageError where that is too little."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    needed = nodes + FILES_SPARED
+    if resource.RLIM_INFINITY not in (soft, hard) and soft < needed:
+        if hard < needed:
+            raise UsageError(
+                f"{nodes} connections are kept open, but only {hard} files may be: ulimit -n {needed}"
+            )
+        resource.setrlimit(resource.RLIMIT_NOFILE, (needed, hard))
+
+
 async def _execute(confirmed: Confirmed, target: Target, rounds: Rounds) -> int:
     from straggler.engine.bandwidth.execute import Sweep
 
@@ -175,6 +192,7 @@ def _stop_on_signals(work: asyncio.Future[None]) -> list[int]:
 def tell(event: Event) -> None:
     """One line on stderr for what an operator wants to know; a run that goes well says nothing when it starts."""
     from straggler.engine.bandwidth import execute as seen
+    from straggler.engine.bandwidth.plans.base import folder
     from straggler.engine.nodesets import fold
 
     if isinstance(event, seen.Held):
@@ -182,8 +200,8 @@ def tell(event: Event) -> None:
         for name, why in event.away.items():
             output.note(f"{name} is not reached, its runs fail: {why}")
     elif isinstance(event, seen.RoundStarted):
-        alone = "alone, " if event.round.alone else ""
-        output.note(f"round {event.round.number}: {alone}{len(event.round.members)} runs at once")
+        many = len(event.round.members)
+        output.note(f"{folder(event.round)}: {f'{many} runs at once' if many > 1 else '1 run'}")
     elif isinstance(event, seen.Progress):
         if event.step is not seen.Step.STARTED:
             why = f": {event.why}" if event.why else ""
@@ -192,11 +210,7 @@ def tell(event: Event) -> None:
         _tell_end(event)
 
 
-def _tell_end(event: Event) -> None:
-    from straggler.engine.bandwidth.execute import LetGo
-
-    if not isinstance(event, LetGo):
-        return
+def _tell_end(event: LetGo) -> None:
     for name, many in event.left.items():
         output.note(f"{name}: {many} processes of this sweep would not end; look at them there")
     for name, why in event.unheard.items():
