@@ -137,6 +137,16 @@ def test_a_pair_without_a_value_is_a_failed_run_never_a_zero(said: str) -> None:
     assert bad.why
 
 
+@pytest.mark.parametrize("size", ["1073741824", "1073741824.0", "1G", "1 GiB", "1024MB", "1048576k"])
+def test_a_size_may_be_written_with_its_unit(size: str) -> None:
+    assert one(f"a,b,busbw_gbs,size_bytes\na,b,400,{size}\n").points == {1 << 30: 400.0}
+
+
+def test_a_size_that_is_none_is_told_with_its_pair() -> None:
+    run = one("a,b,busbw_gbs,size_bytes\na,b,400,large\n")
+    assert (run.state, run.hosts, run.points) == (RunState.FAILED, ("a", "b"), {})
+
+
 def test_a_status_column_is_believed() -> None:
     text = "a,b,busbw_gbs,size_bytes,status,runs\na,b,400,1024,ok,2\na,c,,1024,truncated,1\na,d,9,1024,implausible,1\n"
     assert [run.state for run in runs(text)] == [RunState.OK, RunState.TRUNCATED, RunState.IMPLAUSIBLE]

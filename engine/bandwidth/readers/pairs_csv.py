@@ -10,8 +10,8 @@ import csv
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from types import MappingProxyType
+from typing import NamedTuple
 
 from straggler.engine.bandwidth.model import NO_POINTS, Metric, Run, RunState
 
@@ -31,7 +31,8 @@ _NAMES: Mapping[str, frozenset[str]] = {
 _PLAIN = {"a": 0, "b": 1, "busbw": 2, "size": 3}
 _HOST = re.compile(r"(?a)[A-Za-z0-9][A-Za-z0-9._:-]{0,252}")
 _VALUE = re.compile(r"(?a)[+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?")
-_SIZE = re.compile(r"(?a)\d{1,19}")
+_SIZE = re.compile(r"(?a)(\d{1,15})(?:\.0+)? ?([KMGT]?)(?:i?B)?", re.IGNORECASE)
+_SHIFTS = {"": 0, "K": 10, "M": 20, "G": 30, "T": 40}
 _NOT_A_VALUE = re.compile(
     r"(?a)|-|na|n/a|nan|[+-]?inf|null|none|fail(?:ed|ure)?|err(?:or)?|timeout|timed ?out|hung|hang|cancelled|truncated|implausible"
     r"|wrong|killed",
@@ -40,8 +41,7 @@ _NOT_A_VALUE = re.compile(
 _STATES = {one.value: one for one in RunState}
 
 
-@dataclass(frozen=True, slots=True)
-class _Measured:
+class _Measured(NamedTuple):
     hosts: tuple[str, ...]
     size: int
     value: float | None
@@ -61,17 +61,17 @@ def read(text: str, source: str) -> list[Run]:
     columns = _columns(rows[0])
     if columns is not None:
         rows = rows[1:]
-    at = columns or _PLAIN
+    table = _Table(columns or _PLAIN, named=columns is not None)
     cut = _cut(rows)
     measured = []
-    for number, row in enumerate(rows):
-        one = _measured(row, at, cut=cut and number == len(rows) - 1, named=columns is not None)
-        if one is None and columns is None:
+    for number, row in enumerate(rows, 1):
+        one = table.measured(row, cut=cut and number == len(rows))
+        if one is None and not table.named:
             return []
         measured.append(
             one or _Measured((), NO_SIZE, None, RunState.FAILED, f"row not understood: {row}"[:200])
         )
-    return _runs(measured, source, Metric.LATENCY if "latency" in at else Metric.BUSBW)
+    return _runs(measured, source, Metric.LATENCY if columns and "latency" in columns else Metric.BUSBW)
 
 
 def _columns(first: Sequence[str]) -> Mapping[str, int] | None:
@@ -90,32 +90,49 @@ def _cut(rows: Sequence[Sequence[str]]) -> bool:
     return len(rows) > 1 and len(rows[-1]) < min(len(row) for row in rows[:-1])
 
 
-def _measured(row: Sequence[str], at: Mapping[str, int], *, cut: bool, named: bool) -> _Measured | None:
-    """One row; None for one that is no row of such a table. `named`: a header named the columns, so a value is meant to be one."""
+class _Table:
+    """Where the columns are, and the names seen so far: in half a million rows there are a thousand of them."""
 
-    def cell(name: str) -> str | None:
-        where = at.get(name)
-        return row[where] if where is not None and where < len(row) else None
+    def __init__(self, at: Mapping[str, int], *, named: bool) -> None:
+        """`named`: a header named the columns, so a value is meant to be one."""
+        self.named = named
+        self.a, self.b, self.size, self.status = at["a"], at["b"], at.get("size"), at.get("status")
+        self.value = at["latency"] if "latency" in at else at["busbw"]
+        self.hosts: dict[str, bool] = {}
+        self.sizes: dict[str, int | None] = {"": NO_SIZE}
 
-    a, b = cell("a"), cell("b")
-    if a is None or b is None or not _HOST.fullmatch(a) or not _HOST.fullmatch(b):
-        # A last row that is cut may not even have its second name; one name is no node alone.
-        begun = cut and a is not None and _HOST.fullmatch(a)
-        return _Measured((), NO_SIZE, None, RunState.TRUNCATED, "the last row is cut") if begun else None
-    hosts = tuple(dict.fromkeys((a, b)))
-    given = cell("latency" if "latency" in at else "busbw")
-    size = cell("size")
-    if size and not _SIZE.fullmatch(size):
-        return None
-    if cut:
-        return _Measured(hosts, NO_SIZE, None, RunState.TRUNCATED, "the last row of the file is cut")
-    if given is None or not (_VALUE.fullmatch(given) or _NOT_A_VALUE.fullmatch(given)):
-        return (
-            _Measured(hosts, NO_SIZE, None, RunState.FAILED, f"row not understood: {given}")
-            if given and named
-            else None
-        )
-    return _judged(hosts, int(size) if size else NO_SIZE, given, (cell("status") or "").lower())
+    def measured(self, row: Sequence[str], *, cut: bool) -> _Measured | None:
+        """One row; None for one that is no row of such a table."""
+        a, b = _cell(row, self.a), _cell(row, self.b)
+        if not (self.is_host(a) and self.is_host(b)):
+            # A last row that is cut may not even have its second name; one name is no node alone.
+            begun = cut and self.is_host(a)
+            return _Measured((), NO_SIZE, None, RunState.TRUNCATED, "the last row is cut") if begun else None
+        hosts = (a,) if a == b else (a, b)
+        if cut:
+            return _Measured(hosts, NO_SIZE, None, RunState.TRUNCATED, "the last row of the file is cut")
+        size, given = self.size_of(_cell(row, self.size)), _cell(row, self.value)
+        if size is None or not (_VALUE.fullmatch(given) or _NOT_A_VALUE.fullmatch(given)):
+            why = f"row not understood: {','.join(row)}"[:200]
+            return _Measured(hosts, NO_SIZE, None, RunState.FAILED, why) if self.named else None
+        return _judged(hosts, size, given, _cell(row, self.status).lower())
+
+    def is_host(self, name: str) -> bool:
+        known = self.hosts.get(name)
+        if known is None:
+            known = self.hosts[name] = _HOST.fullmatch(name) is not None
+        return known
+
+    def size_of(self, text: str) -> int | None:
+        """Bytes of `1073741824`, `1073741824.0`, `1G` or `1 GiB`; None for what is no size."""
+        if text not in self.sizes:
+            found = _SIZE.fullmatch(text)
+            self.sizes[text] = int(found[1]) << _SHIFTS[found[2].upper()] if found else None
+        return self.sizes[text]
+
+
+def _cell(row: Sequence[str], where: int | None) -> str:
+    return row[where] if where is not None and where < len(row) else ""
 
 
 def _judged(hosts: tuple[str, ...], size: int, given: str, status: str) -> _Measured:
@@ -134,28 +151,21 @@ def _judged(hosts: tuple[str, ...], size: int, given: str, status: str) -> _Meas
 def _runs(measured: Sequence[_Measured], source: str, metric: Metric) -> list[Run]:
     """Each row goes to the first run of its pair that has not got its size yet; a row without a value is a run of its own."""
     runs: dict[tuple[str, ...], list[dict[int, float]]] = {}
-    seen: Counter[tuple[tuple[str, ...], int]] = Counter()
-    order: list[tuple[_Measured, dict[int, float] | None]] = []
+    again: Counter[tuple[tuple[str, ...], int]] = Counter()
+    order: list[tuple[_Measured, Mapping[int, float]]] = []
     for one in measured:
         if one.value is None:
-            order.append((one, None))
+            order.append((one, NO_POINTS))
             continue
-        mine = runs.setdefault(one.hosts, [])
-        nth = seen[one.hosts, one.size]
-        seen[one.hosts, one.size] += 1
+        mine = runs.get(one.hosts)
+        if mine is None:
+            mine = runs[one.hosts] = []
+        nth = 0
+        if mine and one.size in mine[0]:
+            again[one.hosts, one.size] += 1
+            nth = again[one.hosts, one.size]
         if nth == len(mine):
             mine.append({})
-            order.append((one, mine[nth]))
+            order.append((one, MappingProxyType(mine[nth])))
         mine[nth][one.size] = one.value
-    return [
-        Run(
-            source,
-            TOOL,
-            one.hosts,
-            one.state,
-            one.why,
-            metric,
-            NO_POINTS if points is None else MappingProxyType(points),
-        )
-        for one, points in order
-    ]
+    return [Run(source, TOOL, one.hosts, one.state, one.why, metric, points) for one, points in order]
