@@ -304,9 +304,42 @@ def test_one_run_by_ssh_is_one_mpirun_without_a_host_file() -> None:
     assert mpirun.command(["a"], load)[-6:] == ["-g", "8", "-n", "20", "-w", "5"]
 
 
+SSH = 'host=$1; shift; case "$*" in nvidia-smi*) ;; *) echo "on $host" ;; esac; exec bash -c "$*"'
+
+
+@pytest.mark.parametrize(
+    ("smi", "said"),
+    [
+        ("printf '4711, python\\n4712, \\033[2Jx\\n'", "ip-10-1-0-3: at work: 4711, python; 4712, ?[2Jx"),
+        (
+            "echo first; echo 'no driver' >&2; exit 9",
+            "ip-10-1-0-3: it is not known whether it is idle: no driver",
+        ),
+    ],
+)
+def test_the_ssh_script_loads_nothing_when_a_node_is_not_known_to_be_idle(
+    tmp_path: Path, smi: str, said: str
+) -> None:
+    tools, out = tmp_path / "tools", tmp_path / "out"
+    fake(tools, "ssh-as-if", SSH)
+    fake(tools, "nvidia-smi", smi)
+    fake(tools, "perf", "echo ran")
+    plan = quick(planned("ssh", rounds=1), tools, deadline=5, grace=1)
+    script = next(written(plan, out).glob("*.sh"))
+    done = run(["bash", str(script)], tmp_path, tools, SSH=str(tools / "ssh-as-if"))
+    assert done.returncode == 1
+    assert said in done.stderr.splitlines()
+    assert done.stderr.endswith("nothing was started\n")
+    assert not list(out.rglob("*.txt"))
+    done = run(["bash", str(script)], tmp_path, tools, SSH=str(tools / "ssh-as-if"), ANYWAY="1")
+    assert done.returncode == 0
+    assert "ran" in (out / "round-00" / "ip-10-1-0-1.txt").read_text()
+
+
 def test_the_ssh_script_runs_every_pair_from_its_first_node(tmp_path: Path) -> None:
     tools, out = tmp_path / "tools", tmp_path / "out dir"
-    fake(tools, "ssh-as-if", 'host=$1; shift; echo "on $host"; exec bash -c "$*"')
+    fake(tools, "ssh-as-if", SSH)
+    fake(tools, "nvidia-smi", "")
     fake(tools, "mpirun", 'printf "<%s>" "$@"; case "$*" in *ip-10-1-0-2:8,*) exec sleep 60 ;; esac')
     fake(tools, "perf", 'echo "alone with $ODD and $*"')
     odd = 'it\'s $(touch /tmp/no) `x` "y" \\'

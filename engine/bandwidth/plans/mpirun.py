@@ -42,12 +42,22 @@ def _script(plan: Plan, rounds: Sequence[Round]) -> str:
 #!/bin/bash
 # Pairwise bandwidth, written by straggler sweep: {len(rounds)} rounds, {sum(len(one.members) for one in rounds)} runs.
 # Run it where every node is reached by ssh without a question, and where the first node of a pair reaches the second so.
-# It loads GPUs and network: only on nodes without a job. A result that is there already is kept, so it can be run again.
-# SSH='ssh -i KEY -l USER' sets how nodes are reached.
+# It loads GPUs and network: it refuses when a program computes on a GPU of any node, or a node does not say (ANYWAY=1: it does not ask).
+# A result that is there already is kept, so it can be run again. SSH='ssh -i KEY -l USER' sets how nodes are reached.
 set -u
 cd "$(dirname "$0")" || exit 1
 SSH=${{SSH:-ssh -o BatchMode=yes -o ConnectTimeout=10}}
 rounds=({" ".join(folder(one) for one in rounds)})
+
+at_work() {{  # NODE; prints nothing for an idle one
+  local said
+  # shellcheck disable=SC2086  # SSH is a command with its options
+  if ! said=$(timeout 60 $SSH "$1" nvidia-smi --query-compute-apps=pid,process_name --format=csv,noheader 2>&1 </dev/null); then
+    echo "$1: it is not known whether it is idle: ${{said##*$'\\n'}}"
+  elif [ -n "$said" ]; then
+    echo "$1: at work: ${{said//$'\\n'/; }}"
+  fi
+}}
 
 run() {{  # FILE NODES FIRST-NODE COMMAND...
   local file=$1 nodes=$2 first=$3 status=0 began=$SECONDS line
@@ -72,6 +82,20 @@ alone() {{  # NODE FILE
 pair() {{  # NODE NODE FILE
   run "$3" "$1 $2" "$1" {pair}
 }}
+
+if [ -z "${{ANYWAY:-}}" ]; then
+  busy=$(
+    for round in "${{rounds[@]}}"; do cat "lists/$round.list"; done | tr ' ' '\\n' | sort -u | (
+      while read -r node; do at_work "$node" & done
+      wait
+    )
+  )
+  if [ -n "$busy" ]; then
+    # What a node says is not to act on the terminal.
+    printf '%s\\nnothing was started\\n' "${{busy//[^[:print:]$'\\n']/?}}" >&2
+    exit 1
+  fi
+fi
 
 for round in "${{rounds[@]}}"; do
   echo "$round: $(wc -l <"lists/$round.list") runs at once, at most {load.deadline} s" >&2
