@@ -8,10 +8,12 @@ from __future__ import annotations
 import os
 import re
 import shutil
+import signal
 import stat
 import subprocess
 import sys
-from collections.abc import Mapping
+import time
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -186,6 +188,17 @@ def run(argv: list[str], cwd: Path, tools: Path, **more: str) -> subprocess.Comp
     return subprocess.run(argv, cwd=cwd, env=env, capture_output=True, text=True, timeout=60, check=False)
 
 
+def slurm(script: Path, out: Path, tools: Path, task: str, **more: str) -> subprocess.CompletedProcess[str]:
+    """The batch script as Slurm starts it."""
+    job = {
+        "SLURM_SUBMIT_DIR": str(out),
+        "SLURM_ARRAY_TASK_ID": task,
+        "SLURMD_NODENAME": "x",
+        "SLURM_JOB_ID": "7",
+    }
+    return run(["bash", str(script)], out, tools, **job, **more)
+
+
 def quick(plan: Plan, tools: Path, **more: Any) -> Plan:
     """The plan with stand-ins for what is on the nodes, and a deadline a test can wait for."""
     return replace(
@@ -209,15 +222,7 @@ def test_the_slurm_script_leaves_a_result_for_every_run_whatever_comes_of_it(tmp
     script = next(written(plan, out).glob("*.sbatch"))
     calls = tmp_path / "calls"
     for task in ("0", "1"):
-        done = run(
-            ["bash", str(script)],
-            tmp_path,
-            tools,
-            SLURM_SUBMIT_DIR=str(out),
-            SLURM_ARRAY_TASK_ID=task,
-            SLURMD_NODENAME="x",
-            CALLS=str(calls),
-        )
+        done = slurm(script, out, tools, task, CALLS=str(calls))
         assert (done.returncode, done.stderr) == (0, "")
     results = {str(path.relative_to(out)): path.read_text() for path in out.rglob("*.txt")}
     assert set(results) == {result(one, member) for one in plan.rounds for member in one.members}
@@ -242,14 +247,7 @@ def test_no_gpus_are_asked_for_where_slurm_counts_none(tmp_path: Path) -> None:
     fake(tools, "scontrol", 'echo "NodeName=x Gres=(null) State=IDLE"')
     plan = planned("slurm", rounds=1)
     script = next(written(plan, out).glob("*.sbatch"))
-    run(
-        ["bash", str(script)],
-        out,
-        tools,
-        SLURM_SUBMIT_DIR=str(out),
-        SLURM_ARRAY_TASK_ID="1",
-        SLURMD_NODENAME="x",
-    )
+    slurm(script, out, tools, "1")
     texts = [path.read_text() for path in out.rglob("*.txt")]
     assert len(texts) == 2
     assert not any("gres" in text for text in texts)
@@ -264,16 +262,35 @@ def test_a_result_that_is_there_is_kept(tmp_path: Path) -> None:
     kept = out / "round-00" / "ip-10-1-0-1.txt"
     kept.parent.mkdir()
     kept.write_text("mine")
-    done = run(
-        ["bash", str(script)],
-        out,
-        tools,
-        SLURM_SUBMIT_DIR=str(out),
-        SLURM_ARRAY_TASK_ID="0",
-        SLURMD_NODENAME="x",
-    )
+    done = slurm(script, out, tools, "0")
     assert kept.read_text() == "mine"
     assert "kept as it is: round-00/ip-10-1-0-1.txt" in done.stderr
+
+
+def test_a_result_of_ours_that_was_cut_off_is_run_again(tmp_path: Path) -> None:
+    tools, out = tmp_path / "tools", tmp_path / "out"
+    fake(tools, "srun", "echo new")
+    fake(tools, "scontrol", "")
+    script = next(written(planned("slurm", rounds=1), out).glob("*.sbatch"))
+    cut = out / "round-00" / "ip-10-1-0-1.txt"
+    cut.parent.mkdir()
+    cut.write_text("# straggler: nodes ip-10-1-0-1\nhalf")
+    slurm(script, out, tools, "0")
+    assert "new" in cut.read_text()
+    assert "half" in (out / "round-00" / "ip-10-1-0-1.txt.cut").read_text()
+
+
+def test_a_cancelled_job_leaves_no_result_that_accuses_somebody(tmp_path: Path) -> None:
+    tools, out = tmp_path / "tools", tmp_path / "out"
+    fake(tools, "srun", "exit 143")
+    fake(
+        tools,
+        "scontrol",
+        'case "$*" in *" job "*) echo "JobId=7 JobName=x JobState=CANCELLED Reason=None" ;; esac',
+    )
+    script = next(written(planned("slurm", rounds=1), out).glob("*.sbatch"))
+    slurm(script, out, tools, "0")
+    assert list((out / "round-00").iterdir()) == []
 
 
 # SSH
@@ -358,6 +375,40 @@ def test_the_ssh_script_runs_every_pair_from_its_first_node(tmp_path: Path) -> N
             assert f"<-host><{a}:8,{b}:8>" in text
             assert f"<ODD={odd}>" in text
             assert ("timed out after 1 s" in text) == (a == "ip-10-1-0-2")
+
+
+def test_an_interrupted_ssh_script_leaves_nothing_running_and_no_result_of_what_it_ended(
+    tmp_path: Path,
+) -> None:
+    tools, out = tmp_path / "tools", tmp_path / "out"
+    fake(tools, "ssh-as-if", SSH)
+    fake(tools, "nvidia-smi", "")
+    fake(tools, "perf", 'echo $$ >>"$PIDS"; exec sleep 300')
+    plan = quick(planned("ssh", rounds=1), tools, deadline=200, grace=1)
+    script = next(written(plan, out).glob("*.sh"))
+    pids = tmp_path / "pids"
+    pids.touch()
+    env = {
+        **os.environ,
+        "PATH": f"{tools}:{os.environ['PATH']}",
+        "SSH": str(tools / "ssh-as-if"),
+        "PIDS": str(pids),
+    }
+    going = subprocess.Popen(["bash", str(script)], env=env, stderr=subprocess.DEVNULL)
+    started = wait_for(lambda: pids.read_text().split(), 4)
+    going.send_signal(signal.SIGTERM)
+    assert going.wait(30) == 130
+    wait_for(lambda: [pid for pid in started if not Path("/proc", pid).exists()], 4)
+    assert list((out / "round-00").iterdir()) == []
+    assert not (out / "round-01").exists()
+
+
+def wait_for(look: Callable[[], list[str]], many: int) -> list[str]:
+    end = time.monotonic() + 30
+    while len(found := look()) < many:
+        assert time.monotonic() < end, found
+        time.sleep(0.02)
+    return found
 
 
 # Kubernetes

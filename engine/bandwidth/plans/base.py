@@ -29,6 +29,16 @@ CLOSING = "# straggler: exited with status"
 TIMED_OUT = "# straggler: timed out after"
 """Begins the line before it where the run was ended at its deadline."""
 
+FRESH = f"""\
+fresh() {{  # FILE NODES; begins a result. One that is there stays; one of ours that was cut off makes room, so that it is run again
+  if head -n 1 "$1" 2>/dev/null | grep -q '^{HEAD} ' && ! grep -q '^{CLOSING} ' "$1"; then mv -f "$1" "$1.cut"; fi
+  (set -C; echo "{HEAD} $2" >"$1") 2>/dev/null && return
+  echo "kept as it is: $1" >&2
+  return 1
+}}
+"""
+"""What the scripts for Slurm and SSH have in common (bash)."""
+
 
 @dataclass(frozen=True, slots=True)
 class Load:

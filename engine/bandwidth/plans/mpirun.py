@@ -10,7 +10,7 @@ import shlex
 from collections.abc import Mapping, Sequence
 
 from straggler.engine.bandwidth.model import Round
-from straggler.engine.bandwidth.plans.base import CLOSING, HEAD, TIMED_OUT, Load, Plan, folder, listing, stem
+from straggler.engine.bandwidth.plans.base import CLOSING, FRESH, TIMED_OUT, Load, Plan, folder, listing, stem
 
 LINK_SECONDS = 30
 """What the operator's side waits longer than the node's own deadline, for the connection."""
@@ -46,6 +46,8 @@ def _script(plan: Plan, rounds: Sequence[Round]) -> str:
 # A result that is there already is kept, so it can be run again. SSH='ssh -i KEY -l USER' sets how nodes are reached.
 set -u
 cd "$(dirname "$0")" || exit 1
+exec 9>.lock
+flock -n 9 || {{ echo "this directory is being swept already" >&2; exit 1; }}
 SSH=${{SSH:-ssh -o BatchMode=yes -o ConnectTimeout=10}}
 rounds=({" ".join(folder(one) for one in rounds)})
 
@@ -59,16 +61,22 @@ at_work() {{  # NODE; prints nothing for an idle one
   fi
 }}
 
+{FRESH}
 run() {{  # FILE NODES FIRST-NODE COMMAND...
   local file=$1 nodes=$2 first=$3 status=0 began=$SECONDS line
   shift 3
-  if ! (set -C; echo "{HEAD} $nodes" >"$file") 2>/dev/null; then
-    echo "kept as it is: $file" >&2
-    return
-  fi
+  fresh "$file" "$nodes" || return
   printf -v line '%q ' timeout -k {load.grace} {load.deadline} "$@"
   # shellcheck disable=SC2086  # SSH is a command with its options
-  timeout -k {load.grace} {load.deadline + LINK_SECONDS} $SSH "$first" "$line" >>"$file" 2>&1 </dev/null || status=$?
+  timeout -k {load.grace} {load.deadline + LINK_SECONDS} $SSH "$first" "$line" >>"$file" 2>&1 </dev/null &
+  child=$!
+  trap 'stopped=1; kill "$child" 2>/dev/null' TERM
+  wait "$child" || status=$?
+  # A run that was interrupted says nothing of its nodes.
+  if [ -n "${{stopped:-}}" ]; then
+    rm -f "$file"
+    return
+  fi
   if ((status == 124 || (status == 137 && SECONDS - began >= {load.deadline}))); then
     printf '\\n{TIMED_OUT} {load.deadline} s\\n' >>"$file"
   fi
@@ -96,6 +104,10 @@ if [ -z "${{ANYWAY:-}}" ]; then
     exit 1
   fi
 fi
+
+# What runs in the background does not hear Ctrl-C by itself. What a lost connection leaves on a node ends at its deadline there.
+# shellcheck disable=SC2046
+trap 'kill $(jobs -p) 2>/dev/null; wait; exit 130' INT TERM HUP
 
 for round in "${{rounds[@]}}"; do
   echo "$round: $(wc -l <"lists/$round.list") runs at once, at most {load.deadline} s" >&2

@@ -10,7 +10,7 @@ import shlex
 from collections.abc import Mapping, Sequence
 
 from straggler.engine.bandwidth.model import Round
-from straggler.engine.bandwidth.plans.base import CLOSING, HEAD, TIMED_OUT, Load, Plan, folder, listing, stem
+from straggler.engine.bandwidth.plans.base import CLOSING, FRESH, TIMED_OUT, Load, Plan, folder, listing, stem
 
 MARGIN_SECONDS = 120
 """What a task may take beside its runs: starting and ending steps on many nodes."""
@@ -52,15 +52,20 @@ MPI=${{MPI:-pmix}}  # srun --mpi=list shows what this cluster has
 gres=()
 case "$(scontrol show node -o "$SLURMD_NODENAME")" in *" Gres=gpu"*) gres=(--gres=gpu:{load.gpus}) ;; esac
 
+{FRESH}
 run() {{  # FILE NODES COMMAND...
   local file=$1 nodes=$2 status=0 began=$SECONDS
   shift 2
-  if ! (set -C; echo "{HEAD} ${{nodes//,/ }}" >"$file") 2>/dev/null; then
-    echo "kept as it is: $file" >&2
-    return
-  fi
+  fresh "$file" "${{nodes//,/ }}" || return
   timeout -k {load.grace} {load.deadline} srun --nodelist="$nodes" "${{gres[@]}}" --cpu-bind=none --kill-on-bad-exit=1 "$@" \\
     >>"$file" 2>&1 </dev/null || status=$?
+  # A run that was cancelled with its job says nothing of its nodes.
+  case "$status $(scontrol show job -o "$SLURM_JOB_ID" 2>/dev/null)" in
+    [1-9]*" JobState=CANCELLED"*)
+      rm -f "$file"
+      return
+      ;;
+  esac
   if ((status == 124 || (status == 137 && SECONDS - began >= {load.deadline}))); then
     printf '\\n{TIMED_OUT} {load.deadline} s\\n' >>"$file"
   fi

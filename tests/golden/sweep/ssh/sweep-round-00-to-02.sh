@@ -5,6 +5,8 @@
 # A result that is there already is kept, so it can be run again. SSH='ssh -i KEY -l USER' sets how nodes are reached.
 set -u
 cd "$(dirname "$0")" || exit 1
+exec 9>.lock
+flock -n 9 || { echo "this directory is being swept already" >&2; exit 1; }
 SSH=${SSH:-ssh -o BatchMode=yes -o ConnectTimeout=10}
 rounds=(round-00 round-01 round-02)
 
@@ -18,16 +20,28 @@ at_work() {  # NODE; prints nothing for an idle one
   fi
 }
 
+fresh() {  # FILE NODES; begins a result. One that is there stays; one of ours that was cut off makes room, so that it is run again
+  if head -n 1 "$1" 2>/dev/null | grep -q '^# straggler: nodes ' && ! grep -q '^# straggler: exited with status ' "$1"; then mv -f "$1" "$1.cut"; fi
+  (set -C; echo "# straggler: nodes $2" >"$1") 2>/dev/null && return
+  echo "kept as it is: $1" >&2
+  return 1
+}
+
 run() {  # FILE NODES FIRST-NODE COMMAND...
   local file=$1 nodes=$2 first=$3 status=0 began=$SECONDS line
   shift 3
-  if ! (set -C; echo "# straggler: nodes $nodes" >"$file") 2>/dev/null; then
-    echo "kept as it is: $file" >&2
-    return
-  fi
+  fresh "$file" "$nodes" || return
   printf -v line '%q ' timeout -k 10 240 "$@"
   # shellcheck disable=SC2086  # SSH is a command with its options
-  timeout -k 10 270 $SSH "$first" "$line" >>"$file" 2>&1 </dev/null || status=$?
+  timeout -k 10 270 $SSH "$first" "$line" >>"$file" 2>&1 </dev/null &
+  child=$!
+  trap 'stopped=1; kill "$child" 2>/dev/null' TERM
+  wait "$child" || status=$?
+  # A run that was interrupted says nothing of its nodes.
+  if [ -n "${stopped:-}" ]; then
+    rm -f "$file"
+    return
+  fi
   if ((status == 124 || (status == 137 && SECONDS - began >= 240))); then
     printf '\n# straggler: timed out after 240 s\n' >>"$file"
   fi
@@ -55,6 +69,10 @@ if [ -z "${ANYWAY:-}" ]; then
     exit 1
   fi
 fi
+
+# What runs in the background does not hear Ctrl-C by itself. What a lost connection leaves on a node ends at its deadline there.
+# shellcheck disable=SC2046
+trap 'kill $(jobs -p) 2>/dev/null; wait; exit 130' INT TERM HUP
 
 for round in "${rounds[@]}"; do
   echo "$round: $(wc -l <"lists/$round.list") runs at once, at most 240 s" >&2
