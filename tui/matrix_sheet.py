@@ -33,7 +33,10 @@ STATE_MARKS = {
     RunState.IMPLAUSIBLE: glyphs.WARN,
 }
 RULE = -1
-"""Stands among the rows where a line parts two sections."""
+"""Stands for a bar among cells. Among rows, a line above place p is ~p: below nought, too."""
+
+BARS, RULES, CROSSINGS = "│║", "─═", ("┼╫", "╪╬")
+"""Of a section, and of one that begins a wider one; a crossing by its row's, then its column's."""
 
 
 class Sheet:
@@ -49,21 +52,21 @@ class Sheet:
         else:
             roomy = 2 * count + 2 * len(starts) <= width - self.label_width
             self.step = 2 if roomy else 1
-        self.bar = "│ " if self.step > 1 else "│"
-        self.starts = frozenset(starts)
+        self.gap = 2 if self.step > 1 else 1
+        self.starts = {one.start: one.wider for one in picture.sections[1:]}
         self.lefts: list[int] = []
         x = 0
         for at in range(count):
-            x += len(self.bar) if at in self.starts else 0
+            x += self.gap if at in self.starts else 0
             self.lefts.append(x)
             x += self.step
         self.cells_width = x
         self.rows: list[int] = []
         for at in range(count):
             if at in self.starts:
-                self.rows.append(RULE)
+                self.rows.append(~at)
             self.rows.append(at)
-        self.line_of_place = {place: line for line, place in enumerate(self.rows) if place != RULE}
+        self.line_of_place = {place: line for line, place in enumerate(self.rows) if place >= 0}
 
     def _extremes(self) -> list[float]:
         import numpy as np
@@ -78,6 +81,9 @@ class Sheet:
     def place_at(self, x: int) -> int:
         """The column that stands at a cell of the line, the nearest one to the left on a bar."""
         return max(0, bisect_right(self.lefts, x) - 1)
+
+    def bar(self, place: int) -> str:
+        return BARS[self.starts[place]].ljust(self.gap)
 
     def label_of(self, place: int) -> Sequence[Piece]:
         """A mark where the node is accused, suspected or undecided, then its short name."""
@@ -96,14 +102,14 @@ class Sheet:
         first = self.place_at(left)
         signs = self.picture.row(place)
         values = self.picture.values(place) if self.wide else None
-        start = self.lefts[first] - (len(self.bar) if first in self.starts else 0)
+        start = self.lefts[first] - (self.gap if first in self.starts else 0)
         out: list[tuple[int, str, str]] = []
         pad = " " * (self.step - 1)
         for at in range(first, len(self.lefts)):
             if self.lefts[at] >= right:
                 break
             if at in self.starts:
-                out.append((RULE, self.bar, "rule"))
+                out.append((RULE, self.bar(at), "rule"))
             sign = signs[at]
             text = sign + pad
             if values is not None:
@@ -113,11 +119,12 @@ class Sheet:
             out.append((at, text, f"ramp{sign}" if sign.isdigit() else SIGN_TONES.get(sign, "")))
         return out, start
 
-    def rule(self) -> str:
+    def rule(self, row: int) -> str:
         """The line between two sections of rows, crossing the bars between columns."""
-        out = ["─"] * self.cells_width
-        for at in self.starts:
-            out[self.lefts[at] - len(self.bar)] = "┼"
+        wider = self.starts[~row]
+        out = [RULES[wider]] * self.cells_width
+        for at, also in self.starts.items():
+            out[self.lefts[at] - self.gap] = CROSSINGS[wider][also]
         return "".join(out)
 
     def section_names(self, left: int, right: int) -> str:
@@ -128,14 +135,10 @@ class Sheet:
             if end <= left or start >= right:
                 continue
             if one.start and start > left:
-                out += (
-                    self.bar[max(0, left - start + len(self.bar)) :]
-                    if start - len(self.bar) < left
-                    else self.bar
-                )
+                out += self.bar(one.start)[max(0, left - start + self.gap) :]
             room = min(end, right) - max(start, left)
             line = max(0, room - (1 if self.step > 1 else 0))
-            name = one.name if cell_len(one.name) < line else f"{one.name[: line - 1]}…" if line > 1 else ""
+            name = one.named(line - 1)
             out += f"{name} ".ljust(line, "─")[:line].ljust(room)
         return out
 

@@ -28,17 +28,31 @@ UNJUDGED = "?"
 """The sign of a complete run that has no value at the size that is compared."""
 
 BLANK, SELF = " ", "·"
+FEW, LEAST = 4, 6
+"""Sections that are always drawn, and the nodes that more of them have on average: more lines would hide what they part."""
+
 LABEL = 16
 """Columns a row's label takes at most."""
 
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """Nodes that stand together: places `start` to `stop` of the order."""
+    """Nodes that stand together: places `start` to `stop` of the order. `wider`: one of a wider level begins with it.
 
-    name: str
+    `names`: of that wider one, then its own.
+    """
+
+    names: tuple[str, ...]
     start: int
     stop: int
+    wider: bool = False
+
+    def named(self, room: int) -> str:
+        """As much of its name as fits, the wider place before the narrower; what tells places apart stands at the end."""
+        for name in (" ".join(self.names), self.names[0]):
+            if len(name) <= room:
+                return name
+        return f"…{self.names[0][1 - room :]}" if room > 1 else ""
 
 
 class Picture:
@@ -196,21 +210,38 @@ def arranged(view: MatrixView) -> Picture:
 
 
 def sections(view: MatrixView, order: Sequence[int]) -> list[Section]:
-    """Runs of nodes that stand together on the coarsest level on which any two differ; none where nothing is known."""
+    """Nodes that stand together, on the finest level of few places or of `LEAST` nodes each; none where nothing is known.
+
+    Where the coarsest such level changes, too, a section begins a wider one; its name says so.
+    """
     nowhere = Placement()
     where = [
         dict(placement.boundaries(view.placements.get(view.matrix.nodes[number], nowhere)))
         for number in order
     ]
-    for level in dict.fromkeys(level for one in where for level in one):
-        keys = [one.get(level) for one in where]
-        if len(set(keys)) > 1:
-            edges = [0, *(at for at in range(1, len(keys)) if keys[at] != keys[at - 1]), len(keys)]
-            return [
-                Section(safe(keys[start] or f"no {level}", limit=60), start, stop)
-                for start, stop in pairwise(edges)
-            ]
-    return []
+    levels = sorted({level for one in where for level in one}, key=_from_the_top)
+    levels = [level for level in levels if len({one.get(level) for one in where}) > 1]
+    cuts: dict[str, list[int]] = {}
+    for level in levels:
+        paths = [tuple(one.get(above) for above in (*cuts, level)) for one in where]
+        starts = [0, *(at for at in range(1, len(paths)) if paths[at] != paths[at - 1])]
+        if len(starts) <= FEW or len(where) >= LEAST * len(starts):
+            cuts[level] = starts
+    if not cuts:
+        return []
+    top, level = next(iter(cuts)), list(cuts)[-1]
+    found = []
+    for start, stop in pairwise([*cuts[level], len(where)]):
+        wider = start in cuts[top]
+        shown = [one for one in dict.fromkeys((top, level)) if one == level or wider]
+        names = tuple(safe(where[start].get(one) or f"no {one}", limit=60) for one in shown)
+        found.append(Section(names, start, stop, wider and top != level))
+    return found
+
+
+def _from_the_top(level: str) -> tuple[int, str]:
+    """`az`, `layer-1`, `layer-2`, …, `block`, `ultraserver`."""
+    return ("az", "layer", "block", "ultraserver").index(level.partition("-")[0]), level
 
 
 def by_score(view: MatrixView) -> list[int]:

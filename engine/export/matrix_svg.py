@@ -162,11 +162,11 @@ def _bars(picture: Picture, at: list[int], extent: int, label: int) -> Iterator[
     """The lines between sections, both ways, and the sections' names over them."""
     for one in picture.sections[1:]:
         edge = at[one.start] - GAP / 2
-        yield f'<path d="M{edge:g},{-label}V{extent}M{-label},{edge:g}H{extent}" stroke="{RULE}" stroke-width="1"/>'
+        width = 2.5 if one.wider else 1
+        yield f'<path d="M{edge:g},{-label}V{extent}M{-label},{edge:g}H{extent}" stroke="{RULE}" stroke-width="{width}"/>'
     for one in picture.sections:
         room = at[one.stop - 1] - at[one.start]
-        most = max(2, int(room / CHARACTER))
-        name = one.name if len(one.name) <= most else f"{one.name[: most - 1]}…"
+        name = one.named(int(room / CHARACTER))
         yield f'<text x="{at[one.start]}" y="{-label - 4}" fill="{QUIET}">{_text(name)}</text>'
 
 

@@ -151,7 +151,7 @@ def _cells(picture: Picture) -> Iterator[str]:
     if not len(picture.matrix):
         return
     label = max(len(picture.label(at)) for at in range(len(picture)))
-    bars = 2 * (len(picture.sections) - 1 if picture.sections else 0)
+    bars = 2 * max(0, len(picture.sections) - 1)
     step = 2 if label + 2 + 2 * len(picture) + bars <= WIDEST else 1
     whole = label + 2 + step * len(picture) + bars <= WIDEST
     legend = f"9 = at {picture.norm_name}, each step a tenth slower, 0 = next to none; x failed, ! above what the wire carries, ~ cut off,"
@@ -168,27 +168,34 @@ def _cells(picture: Picture) -> Iterator[str]:
 
 
 def _grid(picture: Picture, places: Iterable[int], label: int, step: int) -> Iterator[str]:
-    starts = {one.start for one in picture.sections[1:]}
-    bar = "│ " if step == 2 else "│"
+    bars = {one.start: ("║" if one.wider else "│").ljust(step) for one in picture.sections[1:]}
     if picture.sections:
         yield f"{'':>{label}}  {_names(picture, step)}".rstrip()
     for place in places:
-        if place in starts:
-            parts = ("─" * (step * (one.stop - one.start)) for one in picture.sections)
-            yield f"{'':>{label}}  " + ("┼─" if step == 2 else "┼").join(parts)
+        if place in bars:
+            yield f"{'':>{label}}  {_rule(picture, step, bars[place][0] == '║')}"
         signs = picture.row(place)
-        cells = "".join((bar if at in starts else "") + sign.ljust(step) for at, sign in enumerate(signs))
+        cells = "".join(bars.get(at, "") + sign.ljust(step) for at, sign in enumerate(signs))
         yield f"{picture.label(place):>{label}}  {cells}"
+
+
+def _rule(picture: Picture, step: int, wider: bool) -> str:
+    line, crossings = ("═", "╪╬") if wider else ("─", "┼╫")
+    parts = [
+        (crossings[one.wider].ljust(step, line) if one.start else "") + line * (step * (one.stop - one.start))
+        for one in picture.sections
+    ]
+    return "".join(parts)
 
 
 def _names(picture: Picture, step: int) -> str:
     """The sections' names over their columns, each cut to its room."""
-    out = []
+    out = ""
     for one in picture.sections:
         room = step * (one.stop - one.start)
-        shown = one.name if len(one.name) < room else f"{one.name[: max(0, room - 2)]}…" if room > 2 else ""
-        out.append(shown.ljust(room))
-    return ("│ " if step == 2 else "│").join(out)
+        shown = one.named(room - 1)
+        out += (("║" if one.wider else "│").ljust(step) if one.start else "") + shown.ljust(room)
+    return out
 
 
 def worst_rows(picture: Picture) -> list[int]:

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from straggler.engine.bandwidth import layout
 from straggler.engine.bandwidth.model import Blame, Kind, Metric, Run, RunState
-from straggler.engine.bandwidth.picture import Picture, short_names
+from straggler.engine.bandwidth.picture import Picture, Section, arranged, short_names
 from straggler.engine.bandwidth.readers import pairs_csv
 from straggler.engine.bandwidth.view import MatrixView
 from straggler.engine.export import matrix_csv, matrix_json, matrix_svg, matrix_text
@@ -179,7 +179,7 @@ def test_text_says_the_verdict_first_then_what_is_open_then_the_digits() -> None
     places = [" ".join(text.split()).find(one) for one in order]
     assert -1 not in places
     assert places == sorted(places)
-    assert "011  6 6 6 6 6 6 6 6 6 6 · 6" in text
+    assert "011  6 6 6 6 6 6 6 6 │ 6 6 · 6" in text
 
 
 def test_nobody_accused_says_what_was_not_covered() -> None:
@@ -300,6 +300,54 @@ def test_short_names_keep_what_tells_nodes_apart() -> None:
     assert short_names(["node", "node1"]) == (("node", "node1"), "")
     assert short_names(["alone-7"]) == (("alone-7",), "")
     assert short_names([]) == ((), "")
+
+
+# Boundaries.
+
+
+def sections_of(where: dict[str, Placement], count: int) -> list[tuple[str, int, bool]]:
+    one = matrix(names(count), lambda a, b: 471.0)
+    found = arranged(view(one, attributed(one), where)).sections
+    return [(" ".join(section.names), section.stop - section.start, section.wider) for section in found]
+
+
+def test_zones_are_parted_more_strongly_than_racks_within_them() -> None:
+    where = {
+        name: Placement("az1" if at < 16 else "az2", (f"rack-{at // 8}",))
+        for at, name in enumerate(names(24))
+    }
+    assert sections_of(where, 24) == [("az1 rack-0", 8, True), ("rack-1", 8, False), ("az2 rack-2", 8, True)]
+    lines = matrix_text.render(
+        view(one := matrix(names(24), lambda a, b: 471.0), attributed(one), where)
+    ).splitlines()
+    assert sum("╪" in line or "╬" in line for line in lines) == 1
+    assert sum("┼" in line or "╫" in line for line in lines) == 1
+
+
+def test_places_of_a_few_nodes_each_are_not_parted() -> None:
+    where = {
+        name: Placement("az1", (f"leaf-{at // 2:02}",), block=f"b{at // 12}")
+        for at, name in enumerate(names(24))
+    }
+    assert sections_of(where, 24) == [("b0", 12, False), ("b1", 12, False)]
+    where = {name: Placement(f"az{at // 12}", (f"leaf-{at // 2:02}",)) for at, name in enumerate(names(24))}
+    assert sections_of(where, 24) == [("az0", 12, False), ("az1", 12, False)]
+
+
+def test_nodes_of_unknown_place_stand_apart_and_a_place_all_share_parts_nothing() -> None:
+    every = names(8)
+    assert sections_of({name: Placement("az1") for name in every}, 8) == []
+    assert sections_of({}, 8) == []
+    known = {name: Placement("az1") for name in every[2:]}
+    assert sections_of(known, 8) == [("az1", 6, False), ("no az", 2, False)]
+
+
+def test_a_long_name_keeps_its_end() -> None:
+    one = Section(("use1-az1", "nn-0a1b2c3d"), 0, 8)
+    assert one.named(30) == "use1-az1 nn-0a1b2c3d"
+    assert one.named(10) == "use1-az1"
+    assert one.named(4) == "…az1"
+    assert one.named(1) == ""
 
 
 # The command.

@@ -11,7 +11,7 @@ from textual.geometry import Size
 from textual.message import Message
 
 from straggler.tui import matrix_cell
-from straggler.tui.matrix_sheet import RULE, Sheet
+from straggler.tui.matrix_sheet import Sheet
 from straggler.tui.panes.matrix_drawing import MatrixDrawing
 
 if TYPE_CHECKING:
@@ -240,7 +240,7 @@ class MatrixPane(MatrixDrawing, can_focus=True):
         x = event.x - self.sheet.label_width
         if 0 <= line < self.body_height and line + self.scroll_offset.y < len(self.sheet.rows):
             row = self.sheet.rows[line + self.scroll_offset.y]
-            if row != RULE:
+            if row >= 0:
                 self._go(row, self.sheet.place_at(x + self.scroll_offset.x) if x >= 0 else self.at[1])
 
     def on_resize(self) -> None:

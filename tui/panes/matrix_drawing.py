@@ -11,7 +11,7 @@ from textual.scroll_view import ScrollView
 from textual.strip import Strip
 
 from straggler.tui.glyphs import TONES
-from straggler.tui.matrix_sheet import RULE, Sheet
+from straggler.tui.matrix_sheet import Sheet
 from straggler.tui.panes.lines import Piece, fit
 
 if TYPE_CHECKING:
@@ -101,8 +101,8 @@ class MatrixDrawing(ScrollView):
         sheet = self.sheet
         assert sheet is not None
         left, room = self.scroll_offset.x, self.body_width
-        if place == RULE:
-            line = sheet.rule()[left : left + room]
+        if place < 0:
+            line = sheet.rule(place)[left : left + room]
             return self._strip([(" " * sheet.label_width, ""), (line, "rule")], width, base)
         here = place == self.at[0]
         cross = self.tone("cursor")

@@ -34,7 +34,7 @@ from straggler.tui.start import Start
 WIDE, HIGH = 120, 30
 """Columns and rows from which panes stand side by side."""
 
-ROOMY = 170
+ROOMY = 220
 """Columns from which a matrix has the node list beside it, too."""
 
 BEAT, SLOW_BEAT = 0.25, 0.5
