@@ -75,5 +75,6 @@ def _contents(path: str, above: frozenset[tuple[int, int]]) -> Iterator[tuple[st
     mine = seen.st_dev, seen.st_ino
     if mine not in above:
         within = above | {mine}
+        lead = path if path.endswith("/") else f"{path}/"
         for name in names:
-            yield from _contents(os.path.join(path, name), within)
+            yield from _contents(lead + name, within)

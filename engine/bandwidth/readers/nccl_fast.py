@@ -20,6 +20,9 @@ _HEAD = re.compile(
     rb"(?:# nccl-tests version [^\n]+\n# Collective test starting: (?:[^\s/]*/)*(\w+?)_perf\w*\n)?"
     rb"# nThread (\d{1,4}) nGpus (\d{1,4}) minBytes [^\n]*\n#\n# Using devices\n"
 )
+_RANK = re.compile(
+    rb"(?m)^#  Rank +(\d+) Group +\d+ Pid +\d+ on +(\S+) device +\d+ \[[^\]\n]*\] [\w .+/()-]*$"
+)
 _TITLES = re.compile(
     rb"\n(?:NCCL version \d\S*\n)?#\n#  +out-of-place  +in-place *\n"
     rb"#  +size  +count  +type  +redop  +root  +time  +algbw  +busbw +#wrong  +time  +algbw  +busbw +#wrong *\n"
@@ -38,7 +41,6 @@ _TYPES = frozenset(
 _RIGHT = frozenset({b"0", b"N/A"})
 _FIGURES = b" 0123456789."
 _NUMBERS = [b"%d" % at for at in range(4096)]
-_LIST_WORDS = 12
 
 
 def read(data: bytes, source: str) -> Run | None:
@@ -70,29 +72,13 @@ def read(data: bytes, source: str) -> Run | None:
 
 
 def _hosts(listed: bytes) -> list[bytes] | None:
-    """The host of every rank, from a list in which each line has the same number of words."""
-    count = listed.count(b"\n") + 1
-    words = listed.split()
-    each = len(words) // count
-    addresses = b"".join(words[11::each]) if each >= _LIST_WORDS else b""
-    if (
-        not 2 <= count <= len(_NUMBERS)
-        or each < _LIST_WORDS
-        or each * count != len(words)
-        or words[2::each] != _NUMBERS[:count]
-        or words[1::each].count(b"Rank") != count
-        or words[3::each].count(b"Group") != count
-        or words[5::each].count(b"Pid") != count
-        or words[7::each].count(b"on") != count
-        or words[9::each].count(b"device") != count
-        or addresses.count(b"[") != count
-        or addresses.count(b"][") != count - 1
-        or addresses[:1] + addresses[-1:] != b"[]"
-        or listed.count(b"\n#  Rank ") != count - 1
-        or not b"".join([*words[4::each], *words[6::each], *words[10::each]]).isdigit()
-    ):
+    """The host of every rank, from a list that holds nothing but ranks, counted from 0."""
+    found = _RANK.findall(listed)
+    count = len(found)
+    whole = 2 <= count <= len(_NUMBERS) and listed.count(b"\n") == count - 1
+    if not whole or [number for number, _ in found] != _NUMBERS[:count] or b"nranks" in listed:
         return None
-    return words[8::each]
+    return [host for _, host in found]
 
 
 def _points(table: bytes, ranks: int) -> MappingProxyType[int, float] | None:
