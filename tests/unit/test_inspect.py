@@ -10,6 +10,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from straggler.engine import knowledge
 from straggler.engine.inspect import kinds, reading, report
@@ -182,3 +184,30 @@ def test_hostile_text_in_a_file_never_reaches_the_terminal_as_it_is() -> None:
     one = reading.inspect(log.encode(), f"/tmp/{evil}.txt", KNOWN, SECTIONS)
     for text in (report.as_text([one]), report.as_json([one])):
         assert not set(text) & set("\x1b\x07\x9b\u202e")
+
+
+PRINTED = [
+    (HOME / kind / f"{case.name}.txt").read_bytes()
+    for kind in ("nccl-tests", "fi-info")
+    for case in cases(kind)
+]
+
+
+@given(
+    st.one_of(
+        st.binary(max_size=200),
+        st.builds(
+            lambda data, at, upto, put: data[:at] + put + data[max(at, upto) :],
+            st.sampled_from(PRINTED),
+            st.integers(0, 3000),
+            st.integers(0, 3000),
+            st.binary(max_size=12),
+        ),
+    )
+)
+@settings(max_examples=150, deadline=None)
+def test_whatever_a_file_holds_the_answer_is_plain_text_and_json(data: bytes) -> None:
+    one = reading.inspect(data, "x.txt", KNOWN, SECTIONS)
+    text = report.as_text([one])
+    assert all(char == "\n" or char.isprintable() for char in text)
+    json.loads(report.as_json([one]), parse_constant=pytest.fail)
