@@ -13,7 +13,7 @@ import re
 import secrets
 import shlex
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache
 from importlib.resources import files
 from types import MappingProxyType
@@ -38,7 +38,8 @@ LOAD_COMMANDS: Mapping[str, Form] = MappingProxyType(
     {
         "env": Form(line=rf"({_SETTING} )*{_TEST}", why="one of nccl-tests' programs on the node alone"),
         "mpirun": Form(
-            line=rf"-x STRAGGLER_LOAD --allow-run-as-root -np [0-9]+ -host {_HOSTS} --bind-to none( -x {_SETTING})*"
+            line=r"-x STRAGGLER_LOAD --mca straggler_sweep [0-9a-f]{16} --allow-run-as-root "
+            rf"-np [0-9]+ -host {_HOSTS} --bind-to none( -x {_SETTING})*"
             rf"( --mca ({_AGENT}|(?![a-z_]*agent)[a-z0-9_]+ [A-Za-z0-9_.,:;^/-]+))* {_TEST}",
             why="one of nccl-tests' programs on the hosts of one run",
         ),
@@ -49,7 +50,7 @@ LOAD_COMMANDS: Mapping[str, Form] = MappingProxyType(
 HOLDER_COMMANDS: Mapping[str, Form] = MappingProxyType(
     {
         **dict.fromkeys(
-            ("awk", "cut", "date", "dd", "grep", "head", "id", "ls", "readlink", "sleep"), Form()
+            ("awk", "cut", "date", "dd", "grep", "head", "id", "ls", "readlink", "sleep", "sort"), Form()
         ),
         **dict.fromkeys(("stat", "tr", "cat"), Form()),
         "flock": Form(line=r"-n [789]", why="a lock on a file that is open already"),
@@ -72,6 +73,8 @@ _KEY = secrets.token_bytes(32)
 class Proposal:
     """What the operator is asked to confirm: at most so many `rounds`, one after the other, and so many `runs` in them.
 
+    `mark` is how everything this sweep starts can be found again.
+
     `allow_cpu`: nodes that show no GPU are taken as well (a test program that computes on the CPU).
     """
 
@@ -81,6 +84,7 @@ class Proposal:
     runs: int
     sudo: bool = False
     allow_cpu: bool = False
+    mark: str = field(default_factory=lambda: secrets.token_hex(8))
 
     @property
     def words(self) -> str:
@@ -94,7 +98,7 @@ class Proposal:
 
     def example(self) -> list[str]:
         """The command line of the first pair."""
-        return started(self.nodes[:2], self.load)
+        return started(self.nodes[:2], self)
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,7 +115,6 @@ class Hold:
 
     confirmed: Confirmed
     node: str
-    mark: str
     who: str
 
 
@@ -121,7 +124,6 @@ class RunPair:
 
     confirmed: Confirmed
     members: tuple[str, ...]
-    mark: str
 
 
 Order = Hold | RunPair
@@ -130,7 +132,7 @@ Order = Hold | RunPair
 def check(proposal: Proposal) -> None:
     """Raises UsageError for a load that is not in the closed list: better before anybody is asked than when it is sent."""
     for members in (proposal.nodes[:1], proposal.nodes[:2]):
-        argv = started(members, proposal.load)
+        argv = started(members, proposal)
         if not allowed(argv):
             raise UsageError(
                 f"--run starts nccl-tests' programs by mpirun and nothing else, not: {shlex.join(argv)[:200]}"
@@ -146,10 +148,15 @@ def confirm(proposal: Proposal, said: str) -> Confirmed:
     return Confirmed(proposal, _seal(proposal))
 
 
-def started(members: Sequence[str], load: Load) -> list[str]:
-    """The argv of one run as it is sent: the plan's own, and the mark by which everything it starts can be found."""
-    argv = command(members, load)
-    return argv if len(members) == 1 else [argv[0], "-x", "STRAGGLER_LOAD", *argv[1:]]
+def started(members: Sequence[str], proposal: Proposal) -> list[str]:
+    """The argv of one run as it is sent: the plan's own, and the mark by which everything it starts can be found.
+
+    The ranks have it in their environment; mpirun's daemon on the other node, which has not, in a setting nobody reads.
+    """
+    argv = command(members, proposal.load)
+    if len(members) == 1:
+        return argv
+    return [argv[0], "-x", "STRAGGLER_LOAD", "--mca", "straggler_sweep", proposal.mark, *argv[1:]]
 
 
 def allowed(argv: Sequence[str]) -> bool:
@@ -167,7 +174,7 @@ def compose(order: Order) -> Script:
     members = order.members if isinstance(order, RunPair) else (order.node,)
     if not members or not set(members) <= set(proposal.nodes) or not all(map(NAME.fullmatch, members)):
         raise FatalError(f"refused: {', '.join(members) or 'no node'} was not among the nodes confirmed")
-    if not re.fullmatch(r"[0-9a-f]{16}", order.mark):
+    if not re.fullmatch(r"[0-9a-f]{16}", proposal.mark):
         raise FatalError("refused: a sweep's mark is sixteen hexadecimal digits")
     nonce = secrets.token_hex(8)
     text = _run(order, nonce) if isinstance(order, RunPair) else _hold(order, nonce)
@@ -175,20 +182,22 @@ def compose(order: Order) -> Script:
 
 
 def _run(order: RunPair, nonce: str) -> str:
-    load = order.confirmed.proposal.load
-    argv = started(order.members, load)
+    proposal = order.confirmed.proposal
+    load, argv = proposal.load, started(order.members, proposal)
     if not allowed(argv):
         raise FatalError(
             f"refused: {shlex.join(argv)[:200]} is not in the closed list of what may load nodes"
         )
-    head = f"R_NONCE={nonce} R_MARK={order.mark} R_SECONDS={int(load.deadline)} R_GRACE={int(load.grace)}\n"
+    head = (
+        f"R_NONCE={nonce} R_MARK={proposal.mark} R_SECONDS={int(load.deadline)} R_GRACE={int(load.grace)}\n"
+    )
     return f"{head}unset -f timeout cat kill env mpirun\n{_text('run_pair.sh')}r_main {shlex.join(argv)}; exit 0\n"
 
 
 def _hold(order: Hold, nonce: str) -> str:
     who = "".join(char if char.isascii() and char.isprintable() else "?" for char in order.who)[:200]
     head = (
-        f"H_NONCE={nonce} H_MARK={order.mark} H_WHO={shlex.quote(who)} H_LINK={LINK_SECONDS} "
+        f"H_NONCE={nonce} H_MARK={order.confirmed.proposal.mark} H_WHO={shlex.quote(who)} H_LINK={LINK_SECONDS} "
         f"H_SUDO={int(order.confirmed.proposal.sudo)}\n"
     )
     return f"{head}unset -f {' '.join(sorted(HOLDER_COMMANDS))}\n{_text('hold.sh')}h_main; exit 0\n"

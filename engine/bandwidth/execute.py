@@ -9,7 +9,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import os
-import secrets
 from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
@@ -95,7 +94,6 @@ class Sweep:
     ) -> None:
         self._confirmed, self._nodes, self._transport = confirmed, nodes, transport
         self._out, self._heard, self._who = out, heard, who
-        self._mark = secrets.token_hex(8)
         self._held: dict[str, Holding] = {}
         self._away: dict[str, str] = {}
         self._lost: dict[str, str] = {}
@@ -130,7 +128,7 @@ class Sweep:
 
     async def _hold(self, name: str, sessions: AsyncExitStack) -> tuple[str, str] | None:
         """Lock one node and look at it; the node and why it is refused, or None."""
-        order = Hold(self._confirmed, name, self._mark, self._who)
+        order = Hold(self._confirmed, name, self._who)
         try:
             async with self._doors:
                 talk = await sessions.enter_async_context(self._transport.talk(self._nodes[name], order))
@@ -227,7 +225,7 @@ class Sweep:
     async def _talk_through(self, member: tuple[str, ...], output: Output) -> None:
         """One run from its start to the last of its processes, on all its nodes."""
         load = self._confirmed.proposal.load
-        order = RunPair(self._confirmed, member, self._mark)
+        order = RunPair(self._confirmed, member)
         try:
             async with self._transport.talk(self._nodes[member[0]], order) as talk:
                 await output.take(talk, load.deadline + load.grace + LATE_SECONDS)

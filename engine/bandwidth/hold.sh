@@ -133,8 +133,16 @@ h_holders() {
   fi
 }
 
-# Everything a run of this sweep started here: mpirun, its ssh and the ranks carry the mark in their environment.
-h_marked() { grep -lsF "STRAGGLER_LOAD=$H_MARK" /proc/[0-9]*/environ 2>/dev/null | cut -d / -f 3; }
+# Everything a run of this sweep started here: mpirun, its ssh and the ranks have the mark in their environment, its daemon
+# among its words.
+h_marked() {
+  {
+    grep -lsF "STRAGGLER_LOAD=$H_MARK" /proc/[0-9]*/environ
+    printf 'straggler_sweep\n' | grep -lsF -f - /proc/[0-9]*/cmdline | while read -r h_words; do
+      tr '\0' ' ' <"$h_words" | grep -qF " straggler_sweep $H_MARK " && echo "$h_words"
+    done
+  } 2>/dev/null | cut -d / -f 3 | sort -u
+}
 h_nap() { sleep 0.2 2>/dev/null || sleep 1; }
 # Asks once, insists after 3 s; what is left 5 s after that is said.
 h_end() {

@@ -20,9 +20,9 @@ from straggler.engine.errors import FatalError, UsageError
 from straggler.engine.load_gate import Confirmed, Hold, Proposal, RunPair, allowed, compose, confirm
 from tests.shellscan import BUILTINS, scan
 
-LOAD = Load("/opt/nccl-tests/build/all_reduce_perf", 8, 32, (8 << 20, 8 << 30), 20, 5, 240, 10, 40)
-PROPOSAL = Proposal(("a", "b", "c-1"), LOAD, 5, 20)
 MARK = "0123456789abcdef"
+LOAD = Load("/opt/nccl-tests/build/all_reduce_perf", 8, 32, (8 << 20, 8 << 30), 20, 5, 240, 10, 40)
+PROPOSAL = Proposal(("a", "b", "c-1"), LOAD, 5, 20, mark=MARK)
 ROOT = Path(engine.__file__).parent.parent
 
 
@@ -32,9 +32,9 @@ def confirmed(load: Load = LOAD) -> Confirmed:
 
 def orders(confirmed: Confirmed) -> tuple[Hold | RunPair, ...]:
     return (
-        Hold(confirmed, "a", MARK, "me"),
-        RunPair(confirmed, ("a",), MARK),
-        RunPair(confirmed, ("a", "b"), MARK),
+        Hold(confirmed, "a", "me"),
+        RunPair(confirmed, ("a",)),
+        RunPair(confirmed, ("a", "b")),
     )
 
 
@@ -56,7 +56,7 @@ def test_what_is_confirmed_is_sent_with_the_deadline_and_the_mark() -> None:
         assert MARK in text
     assert "R_SECONDS=240" in text
     assert text.splitlines()[-1] == (
-        "r_main mpirun -x STRAGGLER_LOAD --allow-run-as-root -np 16 -host a:8,b:8 --bind-to none "
+        "r_main mpirun -x STRAGGLER_LOAD --mca straggler_sweep 0123456789abcdef --allow-run-as-root -np 16 -host a:8,b:8 --bind-to none "
         "/opt/nccl-tests/build/all_reduce_perf -b 8M -e 8G -f 2 -g 1 -n 20 -w 5; exit 0"
     )
 
@@ -76,6 +76,7 @@ def test_a_confirmation_cannot_be_made_up(seal: bytes) -> None:
         {"runs": 21},
         {"rounds": 6},
         {"allow_cpu": True},
+        {"mark": "ffffffffffffffff"},
     ],
 )
 def test_a_confirmation_does_not_fit_another_proposal(other: dict[str, object]) -> None:
@@ -89,9 +90,9 @@ def test_a_confirmation_does_not_fit_another_proposal(other: dict[str, object]) 
 @pytest.mark.parametrize("members", [(), ("d",), ("a", "d"), ("a", "b;reboot")])
 def test_only_confirmed_nodes_are_loaded(members: tuple[str, ...]) -> None:
     with pytest.raises(FatalError, match="not among the nodes confirmed"):
-        compose(RunPair(confirmed(), members, MARK))
+        compose(RunPair(confirmed(), members))
     with pytest.raises(FatalError, match="not among the nodes confirmed"):
-        compose(Hold(confirmed(), "".join(members), MARK, "me"))
+        compose(Hold(confirmed(), "".join(members), "me"))
 
 
 @pytest.mark.parametrize(
@@ -116,7 +117,7 @@ def test_only_confirmed_nodes_are_loaded(members: tuple[str, ...]) -> None:
 def test_a_run_outside_the_closed_list_is_not_sent_though_it_was_confirmed(wrong: dict[str, object]) -> None:
     load = dataclasses.replace(LOAD, **wrong)  # type: ignore[arg-type]
     with pytest.raises(FatalError, match="closed list"):
-        compose(RunPair(confirmed(load), ("a", "b"), MARK))
+        compose(RunPair(confirmed(load), ("a", "b")))
     with pytest.raises(UsageError, match="nothing else"):
         load_gate.check(dataclasses.replace(PROPOSAL, load=load))
 
@@ -145,10 +146,10 @@ def test_a_run_outside_the_closed_list_is_not_sent_though_it_was_confirmed(wrong
 def test_what_the_plans_make_of_usual_wishes_is_in_the_list(right: dict[str, object]) -> None:
     load = dataclasses.replace(LOAD, **right)  # type: ignore[arg-type]
     for members in (("a",), ("a", "b")):
-        argv = load_gate.started(members, load)
+        argv = load_gate.started(members, dataclasses.replace(PROPOSAL, load=load))
         assert allowed(argv)
         load_gate.check(dataclasses.replace(PROPOSAL, load=load))
-        last = compose(RunPair(confirmed(load), members, MARK)).body.decode().splitlines()[-1]
+        last = compose(RunPair(confirmed(load), members)).body.decode().splitlines()[-1]
         # What the node's shell makes of the line is, word for word, what was checked.
         said = subprocess.run(
             ["sh", "-c", f"r_main() {{ printf '%s\\0' \"$@\"; }}; {last}"],
@@ -160,7 +161,7 @@ def test_what_the_plans_make_of_usual_wishes_is_in_the_list(right: dict[str, obj
 
 
 def test_the_name_shown_to_others_is_only_a_name() -> None:
-    text = compose(Hold(confirmed(), "a", MARK, "me'; reboot\n\x1b[2J'")).body.decode()
+    text = compose(Hold(confirmed(), "a", "me'; reboot\n\x1b[2J'")).body.decode()
     head = text.splitlines()[0]
     said = subprocess.run(
         ["sh", "-c", f'{head}\nprintf %s "$H_WHO"'], capture_output=True, text=True, check=True
@@ -173,7 +174,7 @@ def test_the_name_shown_to_others_is_only_a_name() -> None:
 
 def test_no_collector_can_start_what_only_load_may() -> None:
     assert not {"mpirun", "env", "flock", "dd"} & (gate.NODE_COMMANDS.keys() | gate.RUNNER_COMMANDS.keys())
-    assert not gate.allowed(load_gate.started(("a", "b"), LOAD))
+    assert not gate.allowed(load_gate.started(("a", "b"), PROPOSAL))
 
 
 def sources() -> Iterator[tuple[str, ast.AST]]:

@@ -85,11 +85,15 @@ class Hosts:
 
     @property
     def fabric(self) -> str:
-        """The namespace of the bridge; `v1`, `v2`, … are its ends of the hosts' cables, in the order of the hosts."""
+        """The namespace of the bridge."""
         return f"{self._prefix}fab"
 
     def namespace(self, name: str) -> str:
         return f"{self._prefix}h{list(self.hosts).index(name) + 1}"
+
+    def cable(self, name: str) -> str:
+        """The bridge's end of a host's cable, or of the head's."""
+        return f"v{0 if name == 'head' else list(self.hosts).index(name) + 1}"
 
     def start(self) -> None:
         (self.folder / "ssh").mkdir(mode=0o700)

@@ -67,13 +67,12 @@ def shaped(hosts: list[Host]) -> Iterator[Hosts]:
 
 def slow_host(hosts: Hosts, name: str, rate: str = SLOW) -> None:
     """Both directions of this host's own link, at both of its ends."""
-    number = list(hosts.hosts).index(name) + 1
     subprocess.run(
         ["tc", "-n", hosts.namespace(name), "qdisc", "del", "dev", "eth0", "root"], capture_output=True
     )
     shape = ("root", "tbf", "rate", rate, "burst", BURST, "latency", QUEUE)
     _tc(hosts.namespace(name), "qdisc", "replace", "dev", "eth0", *shape)
-    _tc(hosts.fabric, "qdisc", "replace", "dev", f"v{number}", *shape)
+    _tc(hosts.fabric, "qdisc", "replace", "dev", hosts.cable(name), *shape)
 
 
 def slow_link(hosts: Hosts, one: str, other: str, rate: str = SLOW) -> None:

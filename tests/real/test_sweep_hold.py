@@ -38,8 +38,8 @@ GPUS = (
 
 def order(who: str = "me on here", deadline: int = 60, sudo: bool = False) -> tuple[Hold, RunPair]:
     load = Load("/tmp/all_reduce_perf", 1, 0, (1 << 20, 1 << 20), 1, 1, deadline, 1, 5)
-    confirmed = confirm(Proposal(("a", "b"), load, 1, 2, sudo=sudo), "2 nodes")
-    return Hold(confirmed, "a", MARK, who), RunPair(confirmed, ("a",), MARK)
+    confirmed = confirm(Proposal(("a", "b"), load, 1, 2, sudo=sudo, mark=MARK), "2 nodes")
+    return Hold(confirmed, "a", who), RunPair(confirmed, ("a",))
 
 
 @dataclass
@@ -254,17 +254,19 @@ def test_a_job_step_and_an_earlier_run_are_work_without_any_gpu(shell: str, prog
 
 RANKS = "for n in 1 2 3; do STRAGGLER_LOAD=" + MARK + " sleep 600 & done"
 DEAF = "(trap '' TERM INT HUP; STRAGGLER_LOAD=" + MARK + " exec sleep 601) &"
+DAEMONS = "mkfifo /tmp/f; for m in {} ffffffffffffffff; do sh -c 'read x' orted --mca straggler_sweep $m -x <>/tmp/f & done"
 OTHERS = "STRAGGLER_LOAD=ffffffffffffffff sleep 602 & sleep 603 &"
 
 
+def listed(pid: int) -> list[str]:
+    """The command lines in the node's own process table."""
+    inside = ["nsenter", f"--target={first_child(pid)}", "--pid", "--mount"]
+    return subprocess.run([*inside, "ps", "-eo", "args"], capture_output=True, text=True).stdout.splitlines()
+
+
 def sleepers(pid: int) -> list[str]:
-    """What still sleeps in the node's own process table: the seconds it was started with."""
-    done = subprocess.run(
-        ["nsenter", f"--target={first_child(pid)}", "--pid", "--mount", "ps", "-eo", "args"],
-        capture_output=True,
-        text=True,
-    )
-    return sorted(line.split()[1] for line in done.stdout.splitlines() if line.startswith("sleep 60"))
+    """What still sleeps there: the seconds it was started with."""
+    return sorted(line.split()[1] for line in listed(pid) if line.startswith("sleep 60"))
 
 
 @EVERY_SHELL
@@ -275,6 +277,21 @@ def test_all_that_carries_the_mark_is_ended_and_nothing_else(shell: str) -> None
         one.say(b".k")
         one.hear("clean 0")
         assert sleepers(one.process.pid) == ["602", "603"]
+
+
+@EVERY_SHELL
+def test_mpiruns_daemon_has_the_mark_among_its_words(shell: str) -> None:
+    """It is started by the other node's ssh, so that nothing of the environment comes with it."""
+    with node(shell, order()[0], before=f"{BARE}; {DAEMONS.format(MARK)}") as one:
+        one.hear("checked")
+        assert daemons(one.process.pid) == [MARK, "ffffffffffffffff"]
+        one.say(b".k")
+        one.hear("clean 0")
+        assert daemons(one.process.pid) == ["ffffffffffffffff"]
+
+
+def daemons(pid: int) -> list[str]:
+    return sorted(line.split()[-2] for line in listed(pid) if " orted " in line)
 
 
 @EVERY_SHELL

@@ -182,10 +182,33 @@ def test_without_the_exact_confirmation_no_host_is_even_contacted(
 def test_the_confirmation_names_nodes_command_runs_and_duration(hosts: Hosts, home: Path) -> None:
     said = run(command(hosts, home / "sweep"), home).stderr
     assert "load on 6 nodes: n[1-6]" in said
-    assert "mpirun -x STRAGGLER_LOAD --allow-run-as-root -np 2 -host n1:1,n2:1" in said
+    assert "mpirun -x STRAGGLER_LOAD --mca straggler_sweep " in said
+    assert "-np 2 -host n1:1,n2:1" in said
     assert "all_reduce_perf -b 1M -e 2M" in said
     assert "at most" in said
     assert "every run is ended after" in said
+
+
+@pytest.mark.parametrize(("typed", "status"), [("2 nodes\n", 0), ("y\n", 2), ("\n", 2), ("\x04", 2)])
+def test_at_a_terminal_the_words_are_typed(hosts: Hosts, home: Path, typed: str, status: int) -> None:
+    ours, theirs = os.openpty()
+    try:
+        program = subprocess.Popen(
+            command(hosts, home / "sweep", "--pairs", "n5:n6", nodes="n[5-6]"),
+            stdin=theirs,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            env=environment(home),
+        )
+        os.write(ours, typed.encode())
+        _, asked = program.communicate(timeout=60)
+    finally:
+        os.close(ours)
+        os.close(theirs)
+    assert "Type '2 nodes' to start, anything else to leave: " in asked
+    assert program.returncode == status
+    assert (home / "sweep" / "round-01" / "n5__n6.txt").exists() == (status == 0)
 
 
 LOCKED = ("--confirm", "2 nodes", "--pairs", "n5:n6")
@@ -228,6 +251,17 @@ def test_when_the_program_is_killed_the_hosts_end_the_load_and_the_lock(hosts: H
         lambda: "held by" not in run(command(hosts, next(tries), *LOCKED, nodes="n[5-6]"), home).stderr,
         "the lock outlived its holder",
     )
+
+
+def test_when_the_network_to_the_operator_is_gone_the_hosts_end_the_load(hosts: Hosts, home: Path) -> None:
+    """Not one packet says so: only the silence does."""
+    cable = ("ip", "-n", hosts.fabric, "link", "set", hosts.cable("head"))
+    with going(command(hosts, home / "one", *LONG, sizes="64M:1G"), hosts, home):
+        subprocess.run([*cable, "down"], check=True)
+        try:
+            until(lambda: not shaped.processes(hosts), "the load outlived the link")
+        finally:
+            subprocess.run([*cable, "up"], check=True)
 
 
 def test_a_run_that_hangs_is_ended_at_its_deadline_and_is_a_failed_pair(hosts: Hosts, home: Path) -> None:
