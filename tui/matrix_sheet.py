@@ -89,10 +89,11 @@ class Sheet:
         """A mark where the node is accused, suspected or undecided, then its short name."""
         standing = self.picture.view.attribution.standings.get(self.picture.node(place))
         mark = STANDING_MARKS.get(standing) if standing is not None else None
+        label = self.picture.label(place)
         tone = mark.tone if mark is not None and standing is not Standing.UNDECIDED else ""
         return [
             (f"{mark.glyph if mark else ' '} ", mark.tone if mark else ""),
-            (self.picture.label(place).rjust(self.label_width - 3) + " ", tone),
+            (f"{' ' * (self.label_width - 3 - cell_len(label))}{label} ", tone),
         ]
 
     def cells_of(self, place: int, left: int, right: int) -> tuple[list[tuple[int, str, str]], int]:
@@ -109,7 +110,7 @@ class Sheet:
             if self.lefts[at] >= right:
                 break
             if at in self.starts:
-                out.append((RULE, self.bar(at), "rule"))
+                out.append((RULE, self.bar(at), "dim"))
             sign = signs[at]
             text = sign + pad
             if values is not None:

@@ -52,7 +52,8 @@ def view(
     found = attribute(matrix, placements, between, bounds)
     more = (*_too_small(matrix, instance, known), *_unsaid(matrix, expected))
     said = tuple(dict.fromkeys((*notes, *found.notes, *more)))
-    return MatrixView(matrix, replace(found, notes=said), expected, placements, revision)
+    said_of = replace(found, notes=said)
+    return MatrixView(matrix, said_of, expected, placements, revision, bounds.below_mean)
 
 
 def _expected(

@@ -189,7 +189,13 @@ def short_names(nodes: Sequence[str]) -> tuple[tuple[str, ...], str]:
     short = [one[len(lead) : len(one) - len(tail)] for one in nodes]
     if len(set(short)) != len(set(nodes)) or not all(short):
         short, lead = list(nodes), ""
-    return tuple(safe(one, limit=200)[:LABEL] for one in short), safe(lead, limit=40)
+    return tuple(map(_label, short)), safe(lead, limit=40)
+
+
+def _label(name: str) -> str:
+    """The end of a long one: there names differ."""
+    shown = safe(name, limit=200)
+    return shown if len(shown) <= LABEL else f"…{shown[1 - LABEL :]}"
 
 
 def _shared(names: Sequence[str]) -> str:

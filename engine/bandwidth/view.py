@@ -32,10 +32,14 @@ class Expected:
 
 @dataclass(frozen=True, eq=False)
 class MatrixView:
-    """`revision` grows with every change, so that who drew one knows whether to draw again."""
+    """`revision` grows with every change, so that who drew one knows whether to draw again.
+
+    `below_mean`: the share below the mean by which `Attribution.below_mean` was taken.
+    """
 
     matrix: Matrix
     attribution: Attribution
     expected: Expected = field(default_factory=Expected)
     placements: Mapping[str, Placement] = field(default_factory=lambda: NOWHERE)
     revision: int = 0
+    below_mean: float = 0.05

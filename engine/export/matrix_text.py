@@ -58,7 +58,7 @@ def _context(view: MatrixView) -> Iterator[str]:
         parts.append(telling.many(len(matrix.groups), "run over more than two nodes"))
     yield " · ".join(parts)
     if view.expected.source:
-        yield f"expectation from {safe(view.expected.source, limit=200)}"
+        yield from _wrapped("expectation from ", safe(view.expected.source, limit=600))
 
 
 def _verdicts(view: MatrixView) -> Iterator[str]:
@@ -125,7 +125,8 @@ def _information(view: MatrixView) -> Iterator[str]:
     if found.mean is None:
         return
     worse = "above" if view.matrix.metric.lower_is_better else "below"
-    said = f"{telling.many(len(found.below_mean), 'pair')} more than 5 % {worse} the mean of {telling.number(found.mean)}"
+    pairs, share = telling.many(len(found.below_mean), "pair"), 100 * view.below_mean
+    said = f"{pairs} more than {share:g} % {worse} the mean of {telling.number(found.mean)}"
     yield from _wrapped(
         "For information: ",
         f"{said}. No verdict rests on that: one slow node drags the mean and all its partners with it, "
@@ -221,5 +222,10 @@ def _tally(picture: Picture, place: int) -> str:
 
 def _wrapped(lead: str, text: str) -> Iterator[str]:
     yield from textwrap.wrap(
-        text, WIDTH, initial_indent=lead, subsequent_indent=" " * min(len(lead), 9), break_on_hyphens=False
+        text,
+        WIDTH,
+        initial_indent=lead,
+        subsequent_indent=" " * min(len(lead), 9),
+        break_on_hyphens=False,
+        break_long_words="://" not in text,
     ) or [lead]

@@ -7,6 +7,7 @@ import json
 import os
 from collections.abc import Callable
 from dataclasses import replace
+from itertools import combinations
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -15,12 +16,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from straggler.engine.bandwidth import layout
-from straggler.engine.bandwidth.model import Blame, Kind, Metric, Run, RunState
+from straggler.engine.bandwidth.model import Blame, Kind, Metric, Round, Run, RunState
 from straggler.engine.bandwidth.picture import Picture, Section, arranged, short_names
 from straggler.engine.bandwidth.readers import pairs_csv
 from straggler.engine.bandwidth.view import MatrixView
 from straggler.engine.export import matrix_csv, matrix_json, matrix_svg, matrix_text
 from straggler.engine.model import Placement
+from straggler.engine.simcluster import nccl_tests
+from straggler.engine.simcluster.scenarios import build
+from straggler.engine.targets.demo import demo_target
 from straggler.tui import cli
 from tests.support import matrices
 from tests.support.matrices import attributed, matrix, names, view
@@ -300,6 +304,9 @@ def test_short_names_keep_what_tells_nodes_apart() -> None:
     assert short_names(["node", "node1"]) == (("node", "node1"), "")
     assert short_names(["alone-7"]) == (("alone-7",), "")
     assert short_names([]) == ((), "")
+    [long, other], _ = short_names(["x" * 40 + "-a", "y" * 40 + "-b"])
+    assert long == "…" + "x" * 13 + "-a"
+    assert len(other) == 16
 
 
 # Boundaries.
@@ -375,6 +382,29 @@ def test_the_command_names_the_slow_node(results: Path, capsys: pytest.CaptureFi
     out = capsys.readouterr().out
     assert "VERDICT  worker-011 is slow" in out
     assert "notes.md: is no output of a bandwidth tool" in " ".join(out.split())
+
+
+@pytest.mark.parametrize(
+    ("scenario", "kinds"), [("healthy", []), ("slow-node", ["node"]), ("cross-az", ["boundary"])]
+)
+def test_logs_of_simulated_nodes_are_read_and_judged(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], scenario: str, kinds: list[str]
+) -> None:
+    sims, target = build(scenario, 12, 0), demo_target(scenario, 12)
+    every = [Round(0, tuple((name,) for name in sims))]
+    every += [Round(number, (pair,)) for number, pair in enumerate(combinations(sims, 2), 1)]
+    (tmp_path / "logs").mkdir()
+    for name, text in nccl_tests.runs(sims, every):
+        (tmp_path / "logs" / Path(name).name).write_text(text)
+    places = {node.id: {"az": node.placement.az, "layers": node.placement.layers} for node in target.nodes}
+    (tmp_path / "nodes.json").write_text(json.dumps(places))
+    words = ("--instance-type", "ml.p5.48xlarge", "--topology", tmp_path / "nodes.json", "--format", "json")
+    assert straggler("matrix", tmp_path / "logs", *words) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert [one["kind"] for one in found["verdicts"]] == kinds
+    assert len(found["pairs"]) == 66
+    assert len(found["alone"]["nodes"]) == 12
+    assert found["ceiling"] == 750
 
 
 def test_the_command_names_the_boundary_of_a_topology_file(

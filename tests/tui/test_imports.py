@@ -98,6 +98,12 @@ def test_no_file_of_the_engine_loads_the_terminal() -> None:
     assert not any(name.startswith(("textual", "straggler.tui")) for name in loaded)
 
 
+def test_the_main_screen_is_there_without_numpy_until_a_matrix_is_shown() -> None:
+    loaded = loaded_by("import straggler.tui.screens.main")
+    assert "straggler.tui.panes.matrix" in loaded
+    assert "numpy" not in loaded
+
+
 def test_the_command_line_answers_without_the_terminal_ui() -> None:
     loaded = loaded_by("from straggler.tui import cli")
     assert not any(name.startswith("textual") for name in loaded)

@@ -103,7 +103,7 @@ class MatrixDrawing(ScrollView):
         left, room = self.scroll_offset.x, self.body_width
         if place < 0:
             line = sheet.rule(place)[left : left + room]
-            return self._strip([(" " * sheet.label_width, ""), (line, "rule")], width, base)
+            return self._strip([(" " * sheet.label_width, ""), (line, "dim")], width, base)
         here = place == self.at[0]
         cross = self.tone("cursor")
         label_base = base + cross if here else base
