@@ -138,7 +138,7 @@ h_holders() {
 h_marked() {
   {
     grep -lsF "STRAGGLER_LOAD=$H_MARK" /proc/[0-9]*/environ
-    printf 'straggler_sweep\n' | grep -lsF -f - /proc/[0-9]*/cmdline | while read -r h_words; do
+    grep -lsF straggler_sweep /proc/[0-9]*/cmdline | while read -r h_words; do
       tr '\0' ' ' <"$h_words" | grep -qF " straggler_sweep $H_MARK " && echo "$h_words"
     done
   } 2>/dev/null | cut -d / -f 3 | sort -u
