@@ -7,7 +7,8 @@ from collections.abc import Iterator
 from itertools import combinations
 
 from straggler.engine.bandwidth.readers import endings, nccl_tests
-from straggler.engine.bandwidth.readers.nccl_text import Rank, Reading, stretches, whole
+from straggler.engine.bandwidth.readers.nccl_text import Reading, stretches, whole
+from straggler.engine.bandwidth.readers.taking_part import Rank
 from straggler.engine.inspect.model import Kind, Part, Said
 from straggler.engine.inspect.words import size
 from straggler.engine.model import Level, Verdict

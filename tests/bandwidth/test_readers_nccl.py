@@ -278,6 +278,9 @@ def test_hosts_come_from_the_name_where_the_log_lists_none(source: str, hosts: t
     assert one(headless, source).hosts == hosts
 
 
-@pytest.mark.parametrize("source", ["my__notes.md", "notes.txt", "a__b.err", "run__pair.sh"])
+@pytest.mark.parametrize(
+    "source",
+    ["my__notes.md", "notes.txt", "a__b.err", "run__pair.sh", "round-00/hostfile", "round-00/run.sh"],
+)
 def test_a_file_that_is_no_log_is_nobody_s_failed_run(source: str) -> None:
     assert read_runs(b"some words\n", source) == []

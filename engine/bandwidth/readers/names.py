@@ -8,8 +8,10 @@ from pathlib import PurePath
 
 _HOST = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?")
 _ALONE = re.compile(r"round-?0+")
-_ENDINGS = frozenset({"", ".txt", ".log", ".out", ".json", ".csv", ".stdout"})
-_ASIDE = frozenset({".err", ".stderr"})
+_LOGS = frozenset({".txt", ".log", ".out", ".stdout"})
+_NO_LOGS = frozenset(
+    {".err", ".stderr", ".md", ".py", ".sh", ".svg", ".png", ".yaml", ".yml", ".toml", ".sbatch", ".xml"}
+)
 """What is kept beside a log and is no run of its own."""
 
 
@@ -24,12 +26,14 @@ def hosts_of(source: str) -> tuple[str, ...]:
 
 
 def is_log(source: str) -> bool:
-    """Whether a file named after hosts is a run's own output, so that having no result in it is a result."""
+    """Whether a file named after hosts is a run's own output, so that having no result in it is a result.
+
+    A single name is too little to tell by: beside the logs of a round there may be a host file or a script.
+    """
     path = PurePath(source)
-    return bool(hosts_of(source)) and (path.suffix in _ENDINGS or path.suffix not in _ASIDE | _KNOWN_OTHERS)
-
-
-_KNOWN_OTHERS = frozenset({".md", ".py", ".sh", ".svg", ".png", ".yaml", ".yml", ".toml", ".sbatch", ".xml"})
+    if not hosts_of(source):
+        return False
+    return path.suffix in _LOGS or ("__" in path.name and path.suffix not in _NO_LOGS)
 
 
 def same_host(one: str, other: str) -> bool:

@@ -9,27 +9,17 @@ from dataclasses import dataclass, field
 
 from straggler.engine.bandwidth.readers import rows
 from straggler.engine.bandwidth.readers.rows import Columns, Partial, Row
+from straggler.engine.bandwidth.readers.taking_part import RANK, Others, Rank, rank
 
 _VERSION = re.compile(r"(?a)nccl-tests version (\S+)")
 _STARTING = re.compile(r"(?a)Collective test starting: (?:\S*/)?(\w+?)_perf")
 _THREADS = re.compile(r"(?a)# nThread (\d{1,18}) nGpus (\d{1,18}) minBytes")
 _VALIDATION = re.compile(r"(?a)validation: (\d{1,18})")
-_RANK = re.compile(
-    r"(?a)\bRank\s+(\d{1,18})\s+(?:Group\s+\d+\s+)?(?:Pid\s+(\d{1,18})\s+)?on\s+(\S+)\s+device\s+\d+\s+\[([^\]]*)\]"
-)
 _BOUNDS = re.compile(r"(?a)# Out of bounds values\s*:\s*(\d{1,18})\s+(OK|FAILED)")
 _AVERAGE = re.compile(r"(?a)# Avg bus bandwidth\s*:\s*(\d+(?:\.\d*)?(?:e[+-]?\d+)?|-?nan|inf)(\s|$)")
 _REDUCED = re.compile(r"(?a)Reducing maxBytes to (\d{1,18})")
 _NCCL_VERSION = re.compile(r"(?a)NCCL version (\d\S*)")
 _FAILURE = re.compile(r"(?a)(?:(?<![\w.-])([\w.-]+): )?(?:Test )?NCCL failure (\S+:\d+) '([^']*)")
-_NRANKS = re.compile(r"(?a)\bnranks (\d{1,18})\b")
-_NCCL_HOST = re.compile(r"(?a)(?:^|[\s>:])([A-Za-z0-9][\w.-]*):\d+:\d+ \[\d+\] ")
-_PROCESS = re.compile(
-    r"(?a)\[1,(\d{1,18})\]<std|Process name: \[\[\d+,\d+\],(\d{1,18})\]|srun: error: \S+: tasks? (?:\d+[-,])*(\d{1,18}):"
-)
-"""The number of a process, as Open MPI and srun name it."""
-
-_CUT_LIST = re.compile(r"(?a)^\W*\.\.\.\s*$")
 _PRINTED_ERROR = re.compile(r"(?a)# error: (.+)")
 
 MARK = re.compile(
@@ -52,18 +42,8 @@ WORDS = (
 """One of these stands in every text that MARK knows: looking for them is much faster."""
 
 
-_BODY = re.compile(rf"{_RANK.pattern}|# Avg bus bandwidth|Test (?:NCCL |CUDA )?failure \S+:\d+")
+_BODY = re.compile(rf"{RANK.pattern}|# Avg bus bandwidth|Test (?:NCCL |CUDA )?failure \S+:\d+")
 """What only a run that has begun prints."""
-
-
-@dataclass(frozen=True, slots=True)
-class Rank:
-    """One line of the device list. `device` is the PCI address in small letters."""
-
-    number: int
-    pid: int
-    host: str
-    device: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,7 +132,7 @@ def _starts(lines: Sequence[str]) -> Iterator[int]:
         if not begun and (is_row or MARK.search(line)):
             yield at
             begun = True
-        elif closed and (is_row or _RANK.search(line)):
+        elif closed and (is_row or RANK.search(line)):
             yield at
             closed = False
         if begun and not opens and (is_row or _BODY.search(line)):
@@ -163,13 +143,10 @@ def _starts(lines: Sequence[str]) -> Iterator[int]:
 def _read(lines: Sequence[str], first_line: int, *, last: bool) -> Reading:
     one = Reading(first_line, "\n".join(lines))
     failures: list[Failure] = []
-    outside = _Outside()
+    others = Others()
     for line in lines:
-        _facts(one, line, failures, outside)
-    last_rank = max((at for at, line in enumerate(lines) if _RANK.search(line)), default=-1)
-    # Something else came after the list, and came whole: what is cut may be the beginning of another rank.
-    after = lines[last_rank + 1 : -1] if last else lines[last_rank + 1 :]
-    outside.list_ended = any(line.strip() and "Rank" not in line for line in after)
+        _facts(one, line, failures, others)
+    others.note_end(lines, last=last)
     if last and lines and (found := _AVERAGE.search(lines[-1])) and not found[2]:
         one.settled = False
     if failures:
@@ -177,55 +154,32 @@ def _read(lines: Sequence[str], first_line: int, *, last: bool) -> Reading:
         one.failure = Failure(failures[0].text, failures[0].where, hosts)
     one.columns = one.columns or _columns(lines)
     one.rows = list(_rows(lines, one.columns))
-    one.world = _world(one, outside)
-    listed = {host.split(".")[0] for host in one.hosts}
-    one.others = tuple(host for host in outside.hosts if host.split(".")[0] not in listed)
+    one.world, one.others = others.world(one.ranks), others.beside(one.ranks)
     one.mixed = _mixed(one)
     return one
 
 
-@dataclass(slots=True)
-class _Outside:
-    """What lines other than the device list say about who takes part."""
-
-    per_process: int = 1
-    nranks: set[int] = field(default_factory=set)
-    hosts: dict[str, None] = field(default_factory=dict)
-    top_process: int = -1
-    cut_list: bool = False
-    list_ended: bool = False
-
-
-def _facts(one: Reading, line: str, failures: list[Failure], outside: _Outside) -> None:
+def _facts(one: Reading, line: str, failures: list[Failure], others: Others) -> None:
     if "#" in line:
-        _comment(one, line, outside)
-    if (found := _RANK.search(line)) is not None:
-        one.ranks.append(Rank(int(found[1]), int(found[2] or 0), found[3], found[4].strip().lower()))
+        _comment(one, line, others)
+    if "Rank" in line and (listed := rank(line)):
+        one.ranks.append(listed)
     if "failure" in line and (found := _FAILURE.search(line)):
         hosts = (found[1],) if found[1] else ()
         failures.append(Failure(found[3].split("(run with")[0].strip(), found[2], hosts))
-        outside.hosts.update(dict.fromkeys(hosts))
-    if one.ranks and _CUT_LIST.match(line):
-        outside.cut_list = True
-    if "nranks " in line and (found := _NRANKS.search(line)):
-        outside.nranks.add(int(found[1]))
-    if "NCCL" in line:
-        if one.nccl_version is None and (found := _NCCL_VERSION.search(line)):
-            one.nccl_version = found[1]
-        if found := _NCCL_HOST.search(line):
-            outside.hosts[found[1]] = None
-    if "[1," in line or "rocess name" in line or "srun: error" in line:
-        for found in _PROCESS.finditer(line):
-            outside.top_process = max(outside.top_process, int(found[1] or found[2] or found[3]))
+        others.hosts.update(dict.fromkeys(hosts))
+    if one.nccl_version is None and "NCCL version" in line and (found := _NCCL_VERSION.search(line)):
+        one.nccl_version = found[1]
+    others.note(line, listing=bool(one.ranks))
 
 
-def _comment(one: Reading, line: str, outside: _Outside) -> None:
+def _comment(one: Reading, line: str, others: Others) -> None:
     if one.version is None and (found := _VERSION.search(line)):
         one.version = found[1]
     if one.collective is None and (found := _STARTING.search(line)):
         one.collective = found[1]
     if found := _THREADS.search(line):
-        outside.per_process = max(1, int(found[1]) * int(found[2]))
+        others.per_process = max(1, int(found[1]) * int(found[2]))
         if checked := _VALIDATION.search(line):
             one.validation = checked[1] != "0"
     if found := _BOUNDS.search(line):
@@ -268,25 +222,6 @@ def _rows(lines: Sequence[str], columns: Columns | None) -> Iterator[Row]:
             yield got
         elif got is not None:
             waiting = got
-
-
-def _world(one: Reading, outside: _Outside) -> int | None:
-    if len(outside.nranks) == 1:
-        return outside.nranks.copy().pop()
-    numbers = [rank.number for rank in one.ranks]
-    hosts = {rank.host.split(".")[0] for rank in one.ranks}
-    # The list is whole when it counts from 0 without a hole and no line speaks of anyone else.
-    if (
-        not numbers
-        or sorted(numbers) != list(range(len(numbers)))
-        or len(numbers) % outside.per_process
-        or outside.cut_list
-        or any(host.split(".")[0] not in hosts for host in outside.hosts)
-        or (outside.top_process + 1) * outside.per_process > len(numbers)
-        or not outside.list_ended
-    ):
-        return None
-    return len(numbers)
 
 
 def _mixed(one: Reading) -> bool:
