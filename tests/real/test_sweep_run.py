@@ -21,7 +21,11 @@ from tests.real import hosts as real_hosts
 from tests.real import shaped
 from tests.real.hosts import Hosts
 
-pytestmark = [pytest.mark.real, pytest.mark.timeout(120)]
+pytestmark = [
+    pytest.mark.real,
+    pytest.mark.timeout(120),
+    pytest.mark.xdist_group("sweep"),  # two clusters at once would measure each other
+]
 
 NAMES = [f"n{number}" for number in range(1, 7)]
 FEW = 'value = {}\nunit = "{}"\nsource = "a test: short runs"\ndate = 2026-12-01\n'
