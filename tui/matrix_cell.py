@@ -103,9 +103,14 @@ def _behind(
 
 
 def _verdicts(view: MatrixView, one: str, other: str) -> list[Piece]:
-    return [
+    said: list[Piece] = [
         (f" {glyphs.ARROW} {telling.headline(blame)}  ", "fail") for blame in concerning(view, one, other)
     ]
+    doubts = [doubt for doubt in view.attribution.doubts if set(doubt.pair) == {one, other}]
+    said += [
+        (f" {glyphs.UNKNOWN.glyph} in doubt: {safe(doubt.why, limit=200)}  ", "warn") for doubt in doubts
+    ]
+    return said
 
 
 def _standing(picture: Picture, one: str, other: str) -> list[Piece]:

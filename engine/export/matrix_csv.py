@@ -16,13 +16,13 @@ def render(view: MatrixView) -> str:
     """A header and one line per pair that was run; a pair without a value has an empty field, never a 0."""
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
-    lower = view.matrix.metric.lower_is_better
-    writer.writerow(["latency_us" if lower and name == "busbw_gbs" else name for name in COLUMNS])
+    measured = "latency_us" if view.matrix.metric.lower_is_better else "busbw_gbs"
+    writer.writerow([measured if name == "busbw_gbs" else name for name in COLUMNS])
     document = matrix_json.document(view)
     size = view.matrix.size or ""
     harmless = {name: cell(name) for name in document["nodes"]}
     for one in document["pairs"]:
-        value = "" if one["busbw_gbs"] is None else one["busbw_gbs"]
+        value = "" if one[measured] is None else one[measured]
         writer.writerow([harmless[one["a"]], harmless[one["b"]], value, size, one["status"], one["runs"]])
     return out.getvalue()
 

@@ -1,19 +1,18 @@
-"""The matrix in every format at once, as files beside the sessions that only this user can read."""
+"""The matrix in every format at once, as files in the state directory that only this user can read."""
 
 from __future__ import annotations
 
 import os
+import time
 from contextlib import suppress
 from pathlib import Path
 
 from straggler.engine.bandwidth.view import MatrixView
 from straggler.engine.statedir import fallbacks, new_file, private_dir, state_dir
 
-STEM = "matrix"
 
-
-def write(view: MatrixView, state: Path | None) -> Path:
-    """Replaces the ones before; returns their path without the ending. Raises OSError when no place takes them."""
+def write(view: MatrixView, state: Path | None, at: float) -> Path:
+    """Named after the time (Unix seconds); returns their path without the ending. Raises OSError when no place takes them."""
     from straggler.engine.export import matrix_csv, matrix_json, matrix_svg, matrix_text
 
     texts = {
@@ -22,13 +21,14 @@ def write(view: MatrixView, state: Path | None) -> Path:
         "json": matrix_json.render(view),
         "txt": matrix_text.render(view),
     }
+    stem = time.strftime("matrix-%Y%m%dT%H%M%SZ", time.gmtime(at))
     trouble: OSError | None = None
     for place in (state_dir(state), *fallbacks()):
         try:
             with private_dir(place) as folder:
                 for ending, text in texts.items():
-                    _replace(f"{STEM}.{ending}", text, folder)
-            return place / STEM
+                    _replace(f"{stem}.{ending}", text, folder)
+            return place / stem
         except OSError as error:
             trouble = trouble or error
     raise trouble or OSError("no place to write to")

@@ -40,8 +40,7 @@ def document(view: MatrixView) -> dict[str, Any]:
         "size_bytes": matrix.size or None,
         "nodes": names,
         "pairs": _pairs(matrix, names),
-        "median_gbs": number(found.median),
-        "mean_gbs": number(found.mean),
+        **_middle(view),
         "verdicts": [_verdict(one) for one in found.verdicts],
         "doubts": [
             {"pair": [safe(name) for name in one.pair], "effect": number(one.effect), "why": safe(one.why)}
@@ -71,25 +70,24 @@ def number(value: float | None) -> float | None:
     return float(f"{value:.6g}")
 
 
+def _middle(view: MatrixView) -> dict[str, float | None]:
+    """A latency has names of its own: nothing that is called GB/s is ever µs."""
+    median, mean = number(view.attribution.median), number(view.attribution.mean)
+    if view.matrix.metric.lower_is_better:
+        return {"median_gbs": None, "mean_gbs": None, "median_us": median, "mean_us": mean}
+    return {"median_gbs": median, "mean_gbs": mean}
+
+
 def _pairs(matrix: Matrix, names: Sequence[str]) -> list[dict[str, Any]]:
     states = [STATES[code].value for code in matrix.state.tolist()]
-    return [
-        {
-            "a": names[a],
-            "b": names[b],
-            "busbw_gbs": number(value) if state == "ok" else None,
-            "status": state,
-            "runs": runs,
-        }
-        for a, b, value, state, runs in zip(
-            matrix.a.tolist(),
-            matrix.b.tolist(),
-            matrix.value.tolist(),
-            states,
-            matrix.runs.tolist(),
-            strict=True,
-        )
-    ]
+    columns = (matrix.a, matrix.b, matrix.value, matrix.runs)
+    latency = matrix.metric.lower_is_better
+    pairs = []
+    for a, b, value, runs, state in zip(*(column.tolist() for column in columns), states, strict=True):
+        shown = number(value) if state == "ok" else None
+        own = {"busbw_gbs": None, "latency_us": shown} if latency else {"busbw_gbs": shown}
+        pairs.append({"a": names[a], "b": names[b], **own, "status": state, "runs": runs})
+    return pairs
 
 
 def _verdict(one: Blame) -> dict[str, Any]:

@@ -68,7 +68,7 @@ def _document(picture: Picture) -> Iterator[str]:
         f'role="img" aria-labelledby="title desc" font-family="ui-monospace, Menlo, Consolas, monospace" font-size="12">'
     )
     yield f'<title id="title">{_text(said[0])}</title>'
-    yield f'<desc id="desc">{_text(_described(view))}</desc>'
+    yield f'<desc id="desc">{_text(_described(picture))}</desc>'
     yield from _patterns()
     yield f'<rect width="{width}" height="{height}" fill="{PAPER}"/>'
     for number, line in enumerate(said):
@@ -98,11 +98,11 @@ def _said(view: MatrixView) -> Iterator[str]:
         yield f"not covered: {gaps}"
 
 
-def _described(view: MatrixView) -> str:
-    nodes = telling.many(len(view.matrix.nodes), "node")
+def _described(picture: Picture) -> str:
+    nodes = telling.many(len(picture), "node")
     return (
-        f"A square of {nodes} by {nodes}. Each cell is one pair; its digit and colour say how far it is from the "
-        "median, 9 at it, each step down a tenth slower. Empty cells were not run."
+        f"A square of {nodes} by {nodes}. Each cell is one pair; its digit and colour say how far it is from "
+        f"{picture.norm_name}, 9 at it, each step down a tenth slower. Empty cells were not run."
     )
 
 

@@ -116,6 +116,11 @@ def test_a_latency_is_not_called_a_bandwidth() -> None:
     one = matrix(("a", "b", "c"), lambda a, b: 15.0 + b, metric=Metric.LATENCY)
     text = matrix_csv.render(view(one, attributed(one)))
     assert text.splitlines()[0] == "a,b,latency_us,size_bytes,status,runs"
+    found = json.loads(matrix_json.render(view(one, attributed(one))))
+    first = found["pairs"][0]
+    assert (first["busbw_gbs"], first["latency_us"], first["status"]) == (None, 16.0, "ok")
+    assert found["median_gbs"] is None
+    assert found["median_us"] == 17.0
     assert all(run.metric is Metric.LATENCY for run in pairs_csv.read(text, "x"))
 
 

@@ -200,6 +200,19 @@ async def test_a_node_is_found_by_part_of_its_name(tmp_path: Path, results: Show
         assert "/er-17" not in painted(pilot)
 
 
+async def test_a_click_puts_the_cursor_on_the_cell(tmp_path: Path, results: Show) -> None:
+    one = matrix(names(40), lambda a, b: 471.0)
+    results(view(one, attributed(one)))
+    async with app(tmp_path).run_test(size=(120, 40)) as pilot:
+        pane = await opened(pilot)
+        lines = painted(pilot).splitlines()
+        row = next(at for at, line in enumerate(lines) if " 004 " in line)
+        column = lines[row].index("004 ") + len("004 ") + 6
+        await pilot.click(offset=(column, row))
+        assert pane.pair in {("worker-004", "worker-004"), ("worker-004", "worker-007")}
+        assert " × ".join(pane.pair or ()) in painted(pilot) or "worker-004 by itself" in painted(pilot)
+
+
 # Jumps.
 
 
@@ -267,10 +280,10 @@ async def test_e_writes_every_format_and_says_where(tmp_path: Path, results: Sho
         await pilot.press("e")
         await until(pilot, lambda: f"written: {tmp_path}" in painted(pilot))
     for ending in ("svg", "csv", "json", "txt"):
-        written = tmp_path / f"matrix.{ending}"
+        written = tmp_path / f"matrix-20261201T000000Z.{ending}"
         assert written.stat().st_mode & 0o777 == 0o600
         assert "worker-011" in written.read_text()
-    assert json.loads((tmp_path / "matrix.json").read_text())["schema"] == 1
+    assert json.loads((tmp_path / "matrix-20261201T000000Z.json").read_text())["schema"] == 1
 
 
 async def test_y_copies_what_is_said_of_matrix_and_cell(tmp_path: Path, results: Show) -> None:

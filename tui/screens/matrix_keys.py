@@ -55,7 +55,9 @@ class MatrixKeys(SessionKeys):
         from straggler.engine.export import matrix_files
 
         try:
-            where = await self.live.beside(partial(matrix_files.write, view, self.state_dir))
+            where = await self.live.beside(
+                partial(matrix_files.write, view, self.state_dir, self.live.clock())
+            )
         except OSError as error:
             self.say(f"the matrix could not be written: {error.strerror or error}", bad=True)
             return
