@@ -334,6 +334,17 @@ async def test_a_matrix_nobody_looks_at_costs_nothing(tmp_path: Path, results: S
         assert "4 Matrix" in painted(pilot)
 
 
+async def test_a_paused_screen_never_says_that_there_is_no_result(tmp_path: Path, results: Show) -> None:
+    results(matrices.slow_node())
+    async with app(tmp_path).run_test(size=(80, 24)) as pilot:
+        await gathered(pilot)
+        await pilot.press("p", "4")
+        assert "worker-011 is slow" in painted(pilot)
+        results(matrices.healthy())
+        await news(pilot)
+        assert "worker-011 is slow" in painted(pilot)
+
+
 async def test_names_from_files_cannot_act_or_hide(tmp_path: Path, results: Show) -> None:
     evil = ("\x1b[31mred", "[bold]b[/bold]", "a\u202eb", "n" * 500)
     why = "\x1b]52;c;AAAA\x07"

@@ -137,7 +137,8 @@ class MainScreen(MatrixKeys):
         if not self.filter_box.has_focus:
             pane.focus(scroll_visible=False)
         self.draw_output()
-        if not self.paused:
+        if not self.paused or self.query_one(MatrixPane).view is None:
+            # A pane that was never drawn must not say that there is nothing, paused or not.
             self.draw_matrix()
         self.draw_bars()
 
