@@ -27,25 +27,28 @@ from straggler.engine.script import Script
 LINK_SECONDS = 20
 """How long a node goes without a word from the operator before it ends what was started there."""
 
-_SIZE = r"[0-9]+[KMG]?"
 _SETTING = r"[A-Za-z_][A-Za-z0-9_]*=[^\0\n]*"
 _HOSTS = r"[A-Za-z0-9][A-Za-z0-9._-]*:[0-9]+(,[A-Za-z0-9][A-Za-z0-9._-]*:[0-9]+)*"
-_PERF = r"(/[A-Za-z0-9._+/-]*/)?(all_reduce|all_gather|reduce_scatter|reduce|broadcast|alltoall|sendrecv|gather|scatter)_perf"
-_TEST = rf"{_PERF}( -[be] {_SIZE}| -[fgnwtc] [0-9]+)*"
-_AGENT = r"plm_rsh_agent ssh( -[pli] [A-Za-z0-9._/@-]+)*"
+_PROGRAMS = "all_reduce|all_gather|reduce_scatter|reduce|broadcast|alltoall|sendrecv|gather|scatter"
+_TEST = rf"(/[A-Za-z0-9._+/-]*/)?({_PROGRAMS})_perf( -[be] [0-9]+[KMG]?| -[fgnwtc] [0-9]+)*".replace(
+    " ", r"\0"
+)
+_MCA = r"--mca\0(plm_rsh_agent\0ssh( -[pli] [A-Za-z0-9._/@-]+)*|(?![a-z_]*agent)[a-z0-9_]+\0[A-Za-z0-9_.,:;^/-]+)"
 
-LOAD_COMMANDS: Mapping[str, Form] = MappingProxyType(
+LOAD_COMMANDS: Mapping[str, re.Pattern[str]] = MappingProxyType(
     {
-        "env": Form(line=rf"({_SETTING} )*{_TEST}", why="one of nccl-tests' programs on the node alone"),
-        "mpirun": Form(
-            line=r"-x STRAGGLER_LOAD --mca straggler_sweep [0-9a-f]{16} --allow-run-as-root "
-            rf"-np [0-9]+ -host {_HOSTS} --bind-to none( -x {_SETTING})*"
-            rf"( --mca ({_AGENT}|(?![a-z_]*agent)[a-z0-9_]+ [A-Za-z0-9_.,:;^/-]+))* {_TEST}",
-            why="one of nccl-tests' programs on the hosts of one run",
+        # One of nccl-tests' programs, on the node alone.
+        "env": re.compile(rf"({_SETTING}\0)*{_TEST}"),
+        # The same on the hosts of one run.
+        "mpirun": re.compile(
+            r"-x STRAGGLER_LOAD --mca straggler_sweep [0-9a-f]{16} --allow-run-as-root -np [0-9]+ -host ".replace(
+                " ", r"\0"
+            )
+            + rf"{_HOSTS}\0--bind-to\0none(\0-x\0{_SETTING})*(\0{_MCA})*\0{_TEST}"
         ),
     }
 )
-"""What a run may be, as `plans/mpirun.py` writes it; the program is nccl-tests' own, whatever path it is at."""
+"""What a run may be, as `plans/mpirun.py` writes it: its arguments, each ended by a NUL, so that none can pass for two."""
 
 HOLDER_COMMANDS: Mapping[str, Form] = MappingProxyType(
     {
@@ -163,7 +166,9 @@ def allowed(argv: Sequence[str]) -> bool:
     """Whether a run may be started so."""
     if not argv or not re.fullmatch(r"(/[A-Za-z0-9._+/-]*/)?(mpirun|env)", argv[0]):
         return False
-    return LOAD_COMMANDS[argv[0].rpartition("/")[2]].fits(argv[1:])
+    if any("\0" in word for word in argv):
+        return False
+    return LOAD_COMMANDS[argv[0].rpartition("/")[2]].fullmatch("\0".join(argv[1:])) is not None
 
 
 def compose(order: Order) -> Script:

@@ -6,6 +6,7 @@ import argparse
 import asyncio
 import time
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -99,8 +100,11 @@ def run(args: argparse.Namespace) -> int:
         if not args.run_now:
             output.put(sweep_text.how_to_run(plan, plan.rounds, args.out))
     else:
-        _same(plan, target, args)
-        more = _more(plan, args)
+        again = target is not None and _makes_it(plan, target, args, known)
+        if not again:
+            _same(plan, target, args)
+        unfinished = bool(sweep.progress(plan, sweep.results(plan, args.out)).missing)
+        more = () if again and unfinished else _more(plan, args)
         if more:
             plan, _ = sweep.extend(plan, more, args.out)
         if not args.run_now:
@@ -147,6 +151,18 @@ def _go_on(plan: Plan, out: Path, known: Knowledge, more: Sequence[Round]) -> No
             return
         wider, _ = sweep.extend(plan, (step,), out)
         output.put(sweep_text.next_round(wider, step, out))
+
+
+def _makes_it(plan: Plan, target: Target, args: argparse.Namespace, known: Knowledge) -> bool:
+    """Whether this is the command the plan came from, given once more: a sweep that was refused or stopped goes on so."""
+    from straggler.engine.bandwidth import sweep
+    from straggler.engine.bandwidth.plans import planning
+
+    try:
+        made = planning.make(target.nodes, _wishes(args, target), known, _places(args.topology)).plan
+    except UsageError:
+        return False
+    return sweep.text(made) == sweep.text(replace(plan, rounds=plan.rounds[: len(made.rounds)]))
 
 
 def _same(plan: Plan, target: Target | None, args: argparse.Namespace) -> None:

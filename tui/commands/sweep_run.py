@@ -102,10 +102,9 @@ def described(proposal: Proposal, planned: int) -> Iterator[str]:
     load = proposal.load
     yield f"--run puts load on {len(proposal.nodes)} nodes: {fold(proposal.nodes)}"
     yield f"command: {shlex.join(proposal.example())}"
-    yield (
-        f"runs: {proposal.runs} at most, in {planned} rounds and up to {proposal.rounds - planned} more where a verdict needs"
-        " them; pairs of one round run at once"
-    )
+    extra = proposal.rounds - planned
+    more = f" and up to {extra} more where a verdict needs them" if extra else ""
+    yield f"runs: {proposal.runs} at most, in {planned} rounds{more}; pairs of one round run at once"
     yield (
         f"duration: about {_spelled(planned * load.seconds)}, at most {_spelled(proposal.seconds)}; "
         f"every run is ended after {load.deadline} s by its own node"
