@@ -34,7 +34,7 @@ _VALUE = re.compile(r"(?a)[+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?")
 _SIZE = re.compile(r"(?a)(\d{1,15})(?:\.0+)? ?([KMGT]?)(?:i?B)?", re.IGNORECASE)
 _SHIFTS = {"": 0, "K": 10, "M": 20, "G": 30, "T": 40}
 _NOT_A_VALUE = re.compile(
-    r"(?a)|-|na|n/a|nan|[+-]?inf|null|none|fail(?:ed|ure)?|err(?:or)?|timeout|timed ?out|hung|hang|cancelled|truncated|implausible"
+    r"(?a)|-|na|n/a|nan|[+-]?inf|null|none|failed|failure|fail|err(?:or)?|timeout|timed ?out|hung|hang|cancelled|truncated|implausible"
     r"|wrong|killed",
     re.IGNORECASE,
 )

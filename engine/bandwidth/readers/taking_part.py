@@ -53,7 +53,7 @@ class Others:
             self.nranks.add(int(found[1]))
         if "NCCL" in line and (found := _NCCL_HOST.search(line)):
             self.hosts[found[1]] = None
-        if "[1," in line or "rocess name" in line or "srun: error" in line:
+        if "[1," in line or "Process name" in line or "srun: error" in line:
             for found in _PROCESS.finditer(line):
                 self.top_process = max(self.top_process, int(found[1] or found[2] or found[3]))
 
