@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from straggler.engine.bandwidth import words
 from straggler.engine.bandwidth.boundaries import boundaries
-from straggler.engine.bandwidth.explain import Cause, Groups, by_node, capped, cleared, explain
+from straggler.engine.bandwidth.explain import ENOUGH, Cause, Groups, by_node, capped, cleared, explain
 from straggler.engine.bandwidth.failures import Failures, attribute_failures
 from straggler.engine.bandwidth.limits import Limits
 from straggler.engine.bandwidth.links import LowPair, low_pairs
@@ -60,7 +60,11 @@ class _Judgement:
         places = [placement.get(node, Placement()) for node in matrix.nodes]
         self.all_groups = Groups(by_node(every, self.count), boundaries(places, every))
         self.failures = attribute_failures(~self.has, every, self.all_groups)
-        self.groups = Groups(by_node(self.ends, self.count), boundaries(places, self.ends))
+        self.groups = (
+            self.all_groups
+            if self.has.all()
+            else Groups(by_node(self.ends, self.count), boundaries(places, self.ends))
+        )
         self.blames: list[Blame] = []
         self.doubts: list[Doubt] = []
         self.notes: list[str] = list(matrix.notes)
@@ -192,6 +196,8 @@ class _Judgement:
         partners = Partners(matrix, self.standing)
         for cause in causes:
             self.blames.append(words.of_cause(cause, matrix, partners, self.sign))
+            if cause.group.node >= 0 and cause.of < ENOUGH and self.blames[-1].next_pair is not None:
+                self.doubts.append(words.of_few_runs(self.blames[-1]))
         for cause in suspects:
             self.doubts.append(words.of_suspect(cause, matrix, partners, self.sign))
 
@@ -222,7 +228,14 @@ class _Judgement:
         short = level < low if self.sign > 0 else level > high
         if not short or any(one.kind is Kind.CLUSTER for one in self.blames):
             return
-        self.blames.append(words.of_cluster(level, low, high, len(self.pairs), self.matrix, noise.spread))
+        blame = words.of_cluster(level, low, high, len(self.pairs), self.matrix, noise.spread)
+        often = np.bincount(self.ends.reshape(-1), minlength=self.count)
+        # One run per node may have crossed the one bad boundary of all: it takes a second one.
+        told = float(np.median(often[often > 0])) >= 2 or int(self.matrix.runs.sum()) >= 2 * len(self.matrix)
+        if told and blame.confidence >= self.limits.accuse:
+            self.blames.append(blame)
+        else:
+            self.notes.append(f"{blame.why}; too few runs, or too near, to say so for sure")
 
     # Single pairs, nodes alone, failures.
 

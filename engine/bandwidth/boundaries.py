@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 
 import numpy as np
@@ -29,7 +30,13 @@ def boundaries(places: Sequence[Placement], ends: Ints) -> tuple[Group, ...]:
         labels = sorted({one[level] for one in per_node if level in one})
         if len(labels) < 2:
             continue
-        number = {label: at for at, label in enumerate(labels)}
+        # A place of one node is that node; only of a zone it is known that its network ends there.
+        living = Counter(one[level] for one in per_node if level in one)
+        counted = [label for label in labels if living[label] > 1 or level == "az"]
+        number = {label: at for at, label in enumerate(counted)}
+        labels = counted
+        if len(labels) < 2:
+            continue
         code = np.array([number.get(one.get(level, ""), -1) for one in per_node], dtype=np.int64)
         for group in _of_level(level, labels, code, ends):
             mark = group.pairs.tobytes()

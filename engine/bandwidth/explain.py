@@ -9,12 +9,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
 from straggler.engine.bandwidth.limits import Limits
 from straggler.engine.bandwidth.noise import Floats, Ints, Noise
+
+ENOUGH = 3
+"""Pairs that speak of a node on their own; fewer need odds better by `TWO_PAIRS` nats."""
+
+TWO_PAIRS = 3.5
 
 TRIED = 64
 """Candidates of one kind that are looked at closely in one step: those with the lowest means."""
@@ -58,6 +64,11 @@ class Groups:
     by_node: tuple[Ints, ...]
     boundaries: tuple[Group, ...]
 
+    @cached_property
+    def crossing(self) -> Ints:
+        """The pairs of all boundaries one after the other."""
+        return np.concatenate([group.pairs for group in self.boundaries])
+
 
 def by_node(ends: Ints, count: int) -> tuple[Ints, ...]:
     """The pairs of every node."""
@@ -79,12 +90,17 @@ def explain(
     bar = float(np.log(limits.accuse / (1 - limits.accuse)))
     found: list[Cause] = []
     for _ in range(max(2, len(groups.by_node) // 2 + len(groups.boundaries))):
-        best = max(_candidates(y, ends, groups, cap, noise, limits), key=lambda one: one.odds, default=None)
-        if best is None or best.odds < bar:
+        sure = [
+            one
+            for one in _candidates(y, ends, groups, cap, noise, limits)
+            if one.odds >= bar + _doubled(one, groups)
+        ]
+        best = max(sure, key=lambda one: one.odds, default=None)
+        if best is None:
             break
         found.append(best)
         np.minimum.at(cap, best.group.pairs, best.cap)
-    found, cap = _without_the_needless(found, y, noise, limits, bar)
+    found, cap = _without_the_needless(found, y, groups, noise, limits, bar)
     taken = {one.group.key for one in found}
     low = float(np.log(limits.suspect / (1 - limits.suspect)))
     suspects = [
@@ -93,6 +109,12 @@ def explain(
         if one.odds > low and one.group.key not in taken
     ]
     return found, suspects, cap
+
+
+def _doubled(cause: Cause, groups: Groups) -> float:
+    """Two disturbed runs can meet in one node: what rests on two pairs alone needs better odds, where more could be had."""
+    few = cause.group.node >= 0 and cause.of < ENOUGH and len(groups.by_node) > ENOUGH + 1
+    return TWO_PAIRS if few else 0.0
 
 
 def _candidates(
@@ -108,13 +130,22 @@ def _candidates(
     total = np.bincount(node, weight * np.concatenate([y, y]), minlength=count)
     mean = np.divide(total, many, out=np.zeros(count), where=many > 0)
     lowest = [int(one) for one in np.argsort(mean)[:TRIED] if mean[one] < step / 2]
-    tried = [Group(groups.by_node[one], node=one) for one in lowest]
-    for group in groups.boundaries:
-        inside = free[group.pairs]
-        if inside.any() and float(np.mean(y[group.pairs][inside])) < step / 2:
-            tried.append(group)
+    # Of two that explain the same the boundary goes first: a node that stands alone in a zone is not the fault.
+    tried = _low_boundaries(y, free, groups, step / 2)
+    tried += [Group(groups.by_node[one], node=one) for one in lowest]
     causes = (weigh(group, y, cap, noise, limits) for group in tried)
     return [one for one in causes if one is not None]
+
+
+def _low_boundaries(y: Floats, free: NDArray[np.bool_], groups: Groups, bar: float) -> list[Group]:
+    """Boundaries whose free pairs are low on the whole."""
+    if not groups.boundaries:
+        return []
+    every = groups.crossing
+    first = np.cumsum([0, *(len(group.pairs) for group in groups.boundaries[:-1])])
+    many = np.add.reduceat(free[every].astype(float), first)
+    total = np.add.reduceat(np.where(free, y, 0.0)[every], first)
+    return [group for group, n, t in zip(groups.boundaries, many, total, strict=True) if n and t / n < bar]
 
 
 def weigh(group: Group, y: Floats, cap: Floats, noise: Noise, limits: Limits) -> Cause | None:
@@ -146,7 +177,7 @@ def weigh(group: Group, y: Floats, cap: Floats, noise: Noise, limits: Limits) ->
 
 
 def _without_the_needless(
-    found: Sequence[Cause], y: Floats, noise: Noise, limits: Limits, bar: float
+    found: Sequence[Cause], y: Floats, groups: Groups, noise: Noise, limits: Limits, bar: float
 ) -> tuple[list[Cause], Floats]:
     """Each cause again, with all the others in place: what they explain without it is no evidence for it."""
     kept = list(found)
@@ -154,7 +185,7 @@ def _without_the_needless(
         others = capped(len(y), [other for other in kept if other is not one])
         again = weigh(one.group, y, others, noise, limits)
         at = kept.index(one)
-        if again is None or again.odds < bar:
+        if again is None or again.odds < bar + _doubled(again, groups):
             kept.pop(at)
         else:
             kept[at] = replace(again)

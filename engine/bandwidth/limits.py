@@ -24,7 +24,7 @@ class Limits:
     dip: float = 0.01
     node: float = 0.03
     link: float = 1e-4
-    boundary: float = 0.01
+    boundary: float = 0.03
     spread: float = 0.005
     common_size: float = 0.9
     below_mean: float = 0.05

@@ -38,7 +38,13 @@ def low_pairs(
     below = y - cap
     lowest = np.argsort(below)[:CLOSELY]
     chosen = [int(at) for at in lowest if below[at] < -bar]
-    return [_weigh(matrix, pairs[at], float(cap[at]), level, noise, limits) for at in chosen]
+    # One run never accuses a link, so that its probability is nobody's question.
+    return [
+        _weigh(matrix, pairs[at], float(cap[at]), level, noise, limits)
+        if matrix.runs[pairs[at]] > 1
+        else LowPair(pairs[at], float(np.expm1(below[at])), 1, 0.0)
+        for at in chosen
+    ]
 
 
 def _weigh(matrix: Matrix, at: int, cap: float, level: float, noise: Noise, limits: Limits) -> LowPair:

@@ -16,21 +16,11 @@ class Partners:
     def __init__(self, matrix: Matrix, standing: Mapping[str, Standing]) -> None:
         self._matrix = matrix
         self._good = [at for at, node in enumerate(matrix.nodes) if standing[node] is Standing.CLEARED]
-        self._many = np.bincount(
-            np.concatenate([matrix.a, matrix.b]), weights=np.tile(matrix.runs, 2), minlength=len(matrix.nodes)
-        )
 
     def for_node(self, node: int) -> int | None:
         """A cleared partner: one it was never run with while there is one, else the one it was run with the least."""
         matrix = self._matrix
-        best: tuple[int, int] | None = None
-        for at in self._good:
-            if at == node:
-                continue
-            found = matrix.at(node, at)
-            had = 0 if found is None else int(matrix.runs[found])
-            if not had:
-                return at
-            if best is None or had < best[0]:
-                best = had, at
-        return None if best is None else best[1]
+        had = np.zeros(len(matrix.nodes), dtype=np.int64)
+        had[matrix.b[matrix.a == node]] = matrix.runs[matrix.a == node]
+        had[matrix.a[matrix.b == node]] = matrix.runs[matrix.b == node]
+        return min((at for at in self._good if at != node), key=lambda at: int(had[at]), default=None)

@@ -105,6 +105,15 @@ def of_suspect(cause: Cause, matrix: Matrix, partners: Partners, sign: float) ->
     )
 
 
+def of_few_runs(blame: Blame) -> Doubt:
+    one, other = blame.next_pair or (blame.subjects[0], blame.subjects[0])
+    return Doubt(
+        (one, other),
+        blame.effect,
+        f"the verdict on {one} rests on {blame.of} pairs: one more run, alone, settles it",
+    )
+
+
 def of_link(low: LowPair, matrix: Matrix) -> Blame:
     cell = matrix.cell_at(low.at)
     why = (

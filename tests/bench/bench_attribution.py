@@ -13,6 +13,8 @@ import argparse
 import itertools
 import sys
 import time
+from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -58,33 +60,50 @@ def accused(fleet: Fleet, said: Attribution) -> set[int]:
     }
 
 
+REPEATS = 3
+
+
 def sweep(fleet: Fleet, rounds: int | None) -> tuple[set[int], int]:
     """As `straggler sweep` goes: one planned round, then what the verdict so far asks for, until it is settled or the rounds are
-    used up. Repeats of a single pair cost no round of the fleet's and are not run here."""
+    used up. Repeats of single pairs with nothing beside them take no round of the fleet and do not count as one; all that are
+    wanted at a time are run before the next look."""
     planned = fleet.rounds(rounds)
     pairs = [planned.pop(0)]
     values = [fleet.run(pairs[0])]
+    alone = [False] * len(pairs[0])
+    repeated: Counter[tuple[str, ...]] = Counter()
     used, limit = 1, rounds or fleet.count - 1
-    at = {name: number for number, name in enumerate(fleet.names)}
+    names = fleet.names
+    at = {name: number for number, name in enumerate(names)}
     while True:
         done = np.concatenate(pairs)
-        said = attribute(matrix(fleet.names, done, np.concatenate(values)))
-        if used >= limit:
-            break
-        names = fleet.names
+        said = attribute(matrix(names, done, np.concatenate(values), alone))
         cleared = sum(one is Standing.CLEARED for one in said.standings.values())
-        if 2 * cleared < fleet.count and not said.settled:
-            pairs.append(planned.pop(0))
-            values.append(fleet.run(pairs[-1]))
+        members: Sequence[tuple[str, ...]] = ()
+        by_itself = False
+        if 2 * cleared < fleet.count and not said.settled and used < limit:
+            members = [(names[a], names[b]) for a, b in planned.pop(0).tolist()]
+        elif used < limit:
+            met = [(names[a], names[b]) for a, b in done.tolist()]
+            found = next_round(names, met, said, number=used + 1, repeated=repeated)
+            members = found.members if found is not None and not found.alone else ()
+        if not members:
+            members, by_itself = doubtful(said, repeated), True
+        if not members:
+            return accused(fleet, said), used
+        pairs.append(np.array([[at[one] for one in member] for member in members]))
+        values.append(fleet.run(pairs[-1], calm=by_itself))
+        alone += [by_itself] * len(members)
+        if by_itself:
+            repeated.update(members)
+        else:
             used += 1
-            continue
-        more = next_round(names, [(names[a], names[b]) for a, b in done.tolist()], said, number=used + 1)
-        if more is None or more.alone:
-            break
-        pairs.append(np.array([[at[one] for one in member] for member in more.members]))
-        values.append(fleet.run(pairs[-1]))
-        used += 1
-    return accused(fleet, said), used
+
+
+def doubtful(said: Attribution, repeated: Counter[tuple[str, ...]]) -> list[tuple[str, ...]]:
+    """The pairs that are still to be repeated alone."""
+    wanted = dict.fromkeys(tuple(sorted(one.pair)) for one in said.doubts if one.pair[0] != one.pair[1])
+    return [one for one in wanted if repeated[one] < REPEATS]
 
 
 def judge(cell: Cell, number: int) -> dict[str, tuple[set[int], int]]:

@@ -7,16 +7,36 @@ beside 0.07.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
+
 COARSE = 1.0
 """GB/s below which half a unit of the last printed digit is more than 0.5 %."""
 
 _HALF_DIGIT = 0.0051
 
+_FACTORS: Mapping[str, Callable[[float], float]] = MappingProxyType(
+    {
+        "all_reduce": lambda share: 2 * share,
+        **dict.fromkeys(("all_gather", "reduce_scatter", "alltoall"), lambda share: share),
+        **dict.fromkeys(("broadcast", "reduce", "sendrecv"), lambda share: 1.0),
+    }
+)
+"""By collective: bus over algorithm bandwidth, of (ranks - 1) / ranks."""
 
-def sharp(size: int, micro: float | None, algbw: float | None, busbw: float, ranks: int | None) -> float:
+
+def sharp(
+    size: int,
+    micro: float | None,
+    algbw: float | None,
+    busbw: float,
+    ranks: int | None,
+    collective: str | None = None,
+) -> float:
     """The bus bandwidth of one row in GB/s, from its time where the printed value is coarse and both agree; else as printed.
 
-    `micro` is the time in µs. The factor is the one that gives back what was printed; where several or none do, nothing is gained.
+    `micro` is the time in µs. Without the collective's name the factor is the one that gives back what was printed; where
+    several do, nothing is gained.
     """
     if busbw >= COARSE or not micro or not algbw or not ranks or ranks < 2:
         return busbw
@@ -24,7 +44,8 @@ def sharp(size: int, micro: float | None, algbw: float | None, busbw: float, ran
     if abs(exact - algbw) > _HALF_DIGIT:
         return busbw
     share = (ranks - 1) / ranks
-    fitting = {
-        exact * factor for factor in (1.0, share, 2 * share) if abs(exact * factor - busbw) <= _HALF_DIGIT
-    }
+    factors = {1.0, share, 2 * share}
+    if collective in _FACTORS:
+        factors = {_FACTORS[collective](share)}
+    fitting = {exact * factor for factor in factors if abs(exact * factor - busbw) <= _HALF_DIGIT}
     return fitting.pop() if len(fitting) == 1 else busbw

@@ -55,7 +55,7 @@ def read(data: bytes, source: str) -> Run | None:
     hosts = _hosts(data[head.end() : titles.start()])
     if hosts is None or len(hosts) % (int(head[2]) * int(head[3]) or len(hosts) + 1):
         return None
-    points = _points(data[titles.end() : end], len(hosts))
+    points = _points(data[titles.end() : end], len(hosts), head[1].decode() if head[1] else None)
     if points is None:
         return None
     return Run(
@@ -81,7 +81,7 @@ def _hosts(listed: bytes) -> list[bytes] | None:
     return [host for _, host in found]
 
 
-def _points(table: bytes, ranks: int) -> MappingProxyType[int, float] | None:
+def _points(table: bytes, ranks: int, collective: str | None) -> MappingProxyType[int, float] | None:
     """Bus bandwidth out of place by size, from rows of equal width that are all of one type, operation and root."""
     words = table.split()
     rows, over = divmod(len(words), _WORDS)
@@ -113,7 +113,7 @@ def _points(table: bytes, ranks: int) -> MappingProxyType[int, float] | None:
         busbw = list(map(float, words[7::_WORDS]))
         if max(busbw) < COARSE:
             micro, algbw = map(float, words[5::_WORDS]), map(float, words[6::_WORDS])
-            busbw = [sharp(*row, ranks) for row in zip(sizes, micro, algbw, busbw, strict=True)]
+            busbw = [sharp(*row, ranks, collective) for row in zip(sizes, micro, algbw, busbw, strict=True)]
     except ValueError:
         return None
     return MappingProxyType(dict(compress(zip(sizes, busbw, strict=True), busbw)))

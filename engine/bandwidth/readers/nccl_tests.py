@@ -97,13 +97,15 @@ def run_of(one: Reading, source: str) -> Run:
         state=state,
         why=why,
         metric=Metric.BUSBW,
-        points=points(one.rows, ranks) if trusted else NO_POINTS,
+        points=points(one.rows, ranks, one.collective) if trusted else NO_POINTS,
         collective=one.collective,
         ranks=ranks,
     )
 
 
-def points(rows: Sequence[Row], ranks: int | None = None) -> MappingProxyType[int, float]:
+def points(
+    rows: Sequence[Row], ranks: int | None = None, collective: str | None = None
+) -> MappingProxyType[int, float]:
     """Bus bandwidth by size: out of place, in place where that is N/A; of repeated cycles the best.
 
     0.00 is no value: too small to be printed, or a single rank, which has no bus.
