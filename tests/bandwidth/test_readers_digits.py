@@ -81,3 +81,11 @@ def test_the_factor_is_the_one_that_gives_back_what_was_printed(
     micro: float | None, algbw: float, busbw: float, ranks: int | None, value: float
 ) -> None:
     assert sharp(8388608, micro, algbw, busbw, ranks) == pytest.approx(value)
+
+
+def test_a_collective_that_is_named_needs_no_guess() -> None:
+    guesses = (8388608, 560000.0, 0.01, 0.01, 2)
+    assert sharp(*guesses) == 0.01, "an all-gather's 0.0075 would be printed as 0.01, too"
+    assert sharp(*guesses, "all_reduce") == pytest.approx(0.01498, rel=1e-3)
+    assert sharp(*guesses, "all_gather") == pytest.approx(0.00749, rel=1e-3)
+    assert sharp(*guesses, "hypercube") == 0.01

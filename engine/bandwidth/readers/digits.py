@@ -44,8 +44,7 @@ def sharp(
     if abs(exact - algbw) > _HALF_DIGIT:
         return busbw
     share = (ranks - 1) / ranks
-    factors = {1.0, share, 2 * share}
-    if collective in _FACTORS:
-        factors = {_FACTORS[collective](share)}
+    named = _FACTORS.get(collective or "")
+    factors = {named(share)} if named is not None else {1.0, share, 2 * share}
     fitting = {exact * factor for factor in factors if abs(exact * factor - busbw) <= _HALF_DIGIT}
     return fitting.pop() if len(fitting) == 1 else busbw

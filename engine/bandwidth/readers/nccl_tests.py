@@ -115,7 +115,7 @@ def points(
     # On a fast network only the smallest messages are coarse, and nobody compares those.
     slow = max((cell[2] or 0.0 for _, cell in cells), default=0.0) < COARSE
     for size, cell in cells:
-        value = sharp(size, cell[0], cell[1], cell[2], ranks) if cell[2] and slow else cell[2]
+        value = sharp(size, cell[0], cell[1], cell[2], ranks, collective) if cell[2] and slow else cell[2]
         if value and size and value > best.get(size, 0.0):
             best[size] = value
     return MappingProxyType(best)
