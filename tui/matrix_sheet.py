@@ -195,6 +195,9 @@ class Sheet:
         first: list[Piece] = [(lead, "busy" if current else "quiet"), (said, "fail")]
         if len(f"{lead}{said} ({sure}){settle}") < width:
             return [[*first, (f" ({sure})", ""), (settle, "quiet")]]
+        if len(self.picture.view.attribution.verdicts) > 1 and len(f"{lead}{said} ({sure})") < width:
+            # Of several, each has its line before any has two.
+            return [[*first, (f" ({sure})", "")]]
         return [first, [(f"   {sure}", ""), (settle, "quiet")]]
 
     def short_pair(self, wanted: tuple[str, str]) -> str:

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from textual.pilot import Pilot
 
-from straggler.engine.bandwidth.model import Doubt, Metric, Run, RunState
+from straggler.engine.bandwidth.model import Blame, Doubt, Kind, Metric, Run, RunState
 from straggler.engine.bandwidth.picture import Picture
 from straggler.engine.bandwidth.view import MatrixView
 from straggler.engine.model import Evidence, Finding, Level, Placement, Priority
@@ -148,6 +148,22 @@ async def test_n_goes_from_verdict_to_verdict_and_on_to_what_is_in_doubt(
         assert "cut off: no closing line" in painted(pilot)
         await pilot.press("N")
         assert pane.pair == ("worker-021", "worker-021")
+
+
+async def test_of_many_verdicts_as_many_as_fit_are_named_and_the_rest_counted(
+    tmp_path: Path, results: Show
+) -> None:
+    one = matrix(names(30), lambda a, b: 300.0 if a < 6 else 471.0)
+    slow = tuple(
+        Blame(Kind.NODE, (name,), -0.36, 0.95, "", 29, 29, (name, "worker-030")) for name in names(6)
+    )
+    results(view(one, attributed(one, slow)))
+    async with app(tmp_path).run_test(size=(80, 24)) as pilot:
+        await opened(pilot)
+        shown = painted(pilot)
+        assert "worker-001 is slow (−36 %, 95 % sure, 29 of 29 pairs)" in shown
+        assert "worker-002 is slow (−36 %, 95 % sure, 29 of 29 pairs)" in shown
+        assert "… and 4 more; n goes from one to the next" in shown
 
 
 async def test_both_directions_sizes_and_runs_of_a_cell_are_shown(tmp_path: Path, results: Show) -> None:
