@@ -18,7 +18,7 @@ from straggler.engine.frames import Block, Done, FloodError, FrameReader, Hello
 from straggler.engine.model import Node, Observation, Status, Vantage
 from straggler.engine.redact import redact
 from straggler.engine.script import Request, Script, compose
-from straggler.engine.transports.base import Transport
+from straggler.engine.transports.base import Queued, Transport
 
 if TYPE_CHECKING:
     from stamina import Attempt
@@ -89,13 +89,13 @@ def _transient(error: Exception) -> bool:
     return isinstance(error, TransportError) and error.transient
 
 
-def _retries() -> AsyncIterator[Attempt]:
+def _retries(seconds: float | None) -> AsyncIterator[Attempt]:
     """Tries with growing pauses, while what fails is transient. Loaded with the first node, not with the program."""
     import stamina
 
     # Its log of retries would reach stderr (or, with structlog, stdout): the middle of the operator's screen.
     stamina.instrumentation.set_on_retry_hooks(())
-    return aiter(stamina.retry_context(on=_transient, attempts=TRIES, timeout=60, wait_initial=0.5))
+    return aiter(stamina.retry_context(on=_transient, attempts=TRIES, timeout=seconds, wait_initial=0.5))
 
 
 class _Visit:
@@ -131,7 +131,7 @@ class _Visit:
             self.sink(NodeEnded(self.node.id, time.time()))
 
     async def _with_retries(self) -> None:
-        async for attempt in _retries():
+        async for attempt in _retries(None if isinstance(self.transport, Queued) else 60):
             with attempt:
                 left = self.request.without(frozenset(self.answered))
                 if left.collectors:
@@ -139,13 +139,19 @@ class _Visit:
 
     async def _once(self, request: Request) -> None:
         seconds = request.seconds + CONNECT_SECONDS
+        waits = isinstance(self.transport, Queued)
         try:
-            async with timeout(seconds):
-                await self._read(request)
+            async with timeout(None if waits else seconds) as clock:
+
+                def begin() -> None:
+                    if clock.when() is None:
+                        clock.reschedule(asyncio.get_running_loop().time() + seconds)
+
+                await self._read(request, begin)
         except TimeoutError as error:
             raise TransportError(Status.TIMED_OUT, f"no whole answer within {seconds} s") from error
 
-    async def _read(self, request: Request) -> None:
+    async def _read(self, request: Request, begin: Callable[[], None]) -> None:
         script = compose(request)
         reader = FrameReader(script.nonce, len(request.collectors))
         met = False
@@ -153,6 +159,7 @@ class _Visit:
         try:
             async with contextlib.aclosing(self._sent(script)) as sent:
                 async for data in sent:
+                    begin()
                     for frame in reader.feed(data):
                         if isinstance(frame, Done):
                             return self._end(request)

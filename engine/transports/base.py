@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 from straggler.engine.model import Node
 
@@ -25,3 +25,13 @@ class Transport(Protocol):
     def run(self, node: Node, script: Script) -> AsyncIterator[bytes]: ...
 
     async def close(self) -> None: ...
+
+
+@runtime_checkable
+class Queued(Protocol):
+    """A transport whose `run` may have to wait for its turn first, where a service limits how often a session may begin.
+
+    It yields b"" when the node's own time begins; what comes before is not counted as the node's silence.
+    """
+
+    queued: bool

@@ -1,5 +1,6 @@
 """Session Manager on loopback: the control plane as an object, the data channels as a WebSocket server, an agent behind each."""
 
+# ruff: noqa: N802, N803 - operations and parameters have the names of the API
 from __future__ import annotations
 
 import asyncio
@@ -99,12 +100,12 @@ class FakeService:
         answer: Mapping[str, Any] = getattr(self, f"_{operation}")(**parameters)
         return answer
 
-    def _StartSession(  # noqa: N802
+    def _StartSession(
         self,
         Target: str,
         DocumentName: str,
         Parameters: Mapping[str, list[str]],
-        Reason: str,  # noqa: N803
+        Reason: str,
     ) -> Mapping[str, Any]:
         assert 1 <= len(Target) <= 400
         assert 1 <= len(Reason) <= 256
@@ -152,14 +153,14 @@ class FakeService:
         url = f"ws://127.0.0.1:{self.port}/v1/data-channel/{told.id}?role=publish_subscribe&c={CANARY}"
         return {"SessionId": told.id, "TokenValue": told.token, "StreamUrl": url}
 
-    def _ResumeSession(self, SessionId: str) -> Mapping[str, Any]:  # noqa: N802, N803
+    def _ResumeSession(self, SessionId: str) -> Mapping[str, Any]:
         told = self.sessions[SessionId]
         if told.closed or told.agent.faults.lose_session:
             raise refusal("DoesNotExistException", "Session does not exist", "ResumeSession")
         told.token = f"AAEAA{CANARY}{secrets.token_hex(8)}"
         return self._way(told)
 
-    def _TerminateSession(self, SessionId: str) -> Mapping[str, Any]:  # noqa: N802, N803
+    def _TerminateSession(self, SessionId: str) -> Mapping[str, Any]:
         told = self.sessions[SessionId]
         told.terminated = True
         told.agent.kill()
@@ -167,11 +168,11 @@ class FakeService:
             told.work.cancel()
         return {"SessionId": SessionId}
 
-    def _GenerateDataKey(  # noqa: N802
+    def _GenerateDataKey(
         self,
         KeyId: str,
         NumberOfBytes: int,
-        EncryptionContext: dict[str, str],  # noqa: N803
+        EncryptionContext: dict[str, str],
     ) -> Mapping[str, Any]:
         assert NumberOfBytes == 64
         key, blob = secrets.token_bytes(64), secrets.token_bytes(100)
