@@ -46,7 +46,7 @@ def run(args: argparse.Namespace) -> int:
     plan = triage.plan(symptom, known)
     target = options.target_of(args)
     if target is None:
-        raise UsageError("no target; name one: --hosts HOSTS, --local or --demo [SCENARIO]")
+        raise UsageError("no target; name one: --cluster NAME, --hosts HOSTS, --local or --demo [SCENARIO]")
     now = target.now or time.time()
     diagnosis = Diagnosis(target, plan, known, window(args.since, args.until, now), sudo=args.sudo)
     asyncio.run(_gather(diagnosis, args.state_dir))

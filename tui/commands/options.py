@@ -22,6 +22,9 @@ def add_target(parser: argparse.ArgumentParser) -> None:
     which.add_argument("--hosts", metavar="HOSTS", help="by SSH: 'user@node[001-016]:22,...' or @FILE")
     which.add_argument("--local", action="store_true", help="this machine")
     which.add_argument(
+        "--cluster", metavar="NAME|ARN", help="a SageMaker HyperPod cluster, by AWS's APIs and SSM"
+    )
+    which.add_argument(
         "--demo",
         nargs="?",
         const="",
@@ -32,6 +35,18 @@ def add_target(parser: argparse.ArgumentParser) -> None:
         "--demo-nodes", type=_count, default=None, metavar="N", help="how many simulated nodes"
     )
     group.add_argument("--seed", type=int, default=0, metavar="N", help="same seed, same demo (default 0)")
+    aws = parser.add_argument_group("HyperPod (with --cluster)")
+    aws.add_argument(
+        "--region", metavar="R", help="AWS region (default: the ARN's, AWS_REGION, the profile's)"
+    )
+    aws.add_argument("--profile", metavar="P", help="AWS profile")
+    aws.add_argument(
+        "--orchestrator", choices=("eks", "slurm"), help="only to be told when it is not this one"
+    )
+    aws.add_argument(
+        "--node", action="append", default=[], metavar="ID", help="only this node; may be given again"
+    )
+    aws.add_argument("--sample-nodes", type=_count, metavar="N", help="only N nodes, spread over the groups")
 
 
 def add_common(parser: argparse.ArgumentParser) -> None:
@@ -68,6 +83,10 @@ def target_of(args: argparse.Namespace, pace: float = 0.0) -> Target | None:
     """The target the arguments name, or None when they name none. Raises UsageError or FatalError."""
     if args.demo is None and args.demo_nodes is not None:
         raise UsageError("--demo-nodes belongs to --demo")
+    if args.cluster is not None:
+        return _hyperpod(args)
+    if args.demo is not None or args.local or args.hosts is not None:
+        _refuse_stray(args)
     if args.demo is not None:
         from straggler.engine.targets.demo import DEFAULT_NODES, DEFAULT_SCENARIO, demo_target
 
@@ -85,6 +104,36 @@ def target_of(args: argparse.Namespace, pace: float = 0.0) -> Target | None:
             output.note(f"your ssh config starts a local program: {program}")
         return target
     return None
+
+
+def _hyperpod(args: argparse.Namespace) -> Target:
+    from straggler.engine import knowledge
+    from straggler.engine.targets.hyperpod import Scope, hyperpod_target
+
+    if args.sample_nodes is not None and args.sample_nodes < 1:
+        raise UsageError(f"--sample-nodes must be at least 1, not {args.sample_nodes}")
+    if args.node and args.sample_nodes is not None:
+        raise UsageError("--node names the nodes: leave --sample-nodes out")
+    target = hyperpod_target(
+        args.cluster,
+        region=args.region,
+        profile=args.profile,
+        orchestrator=args.orchestrator,
+        scope=Scope(tuple(args.node), args.sample_nodes),
+        rate=knowledge.load(config_dir()).number("ssm.sessions-a-second"),
+        say=output.note,
+    )
+    for program in target.starts:
+        output.note(f"your AWS profile starts a local program: {program}")
+    return target
+
+
+def _refuse_stray(args: argparse.Namespace) -> None:
+    """An option that only a HyperPod cluster has, on a target that is none, was meant for something."""
+    given = ("--region", args.region), ("--profile", args.profile), ("--orchestrator", args.orchestrator)
+    for name, value in (*given, ("--node", args.node), ("--sample-nodes", args.sample_nodes)):
+        if value:
+            raise UsageError(f"{name} belongs to --cluster")
 
 
 def ask_passphrase(what: str) -> str | None:

@@ -90,6 +90,6 @@ def _refuse_early(args: argparse.Namespace) -> None:
 
 def _without_a_screen(args: argparse.Namespace) -> int:
     """No terminal (a pipe, TERM=dumb): the same diagnosis as plain text."""
-    if args.demo is None and not args.local and args.hosts is None:
+    if args.demo is None and not args.local and args.hosts is None and args.cluster is None:
         raise UsageError("there is no terminal to draw on, and no target; try: straggler check --demo")
     return check.run(argparse.Namespace(**vars(args), format="text", fail_on=None, require_coverage=None))
