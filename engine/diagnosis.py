@@ -7,22 +7,28 @@ from __future__ import annotations
 
 import time
 from collections import defaultdict, deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from enum import Enum
 from pathlib import Path
 from threading import Lock
+from typing import TYPE_CHECKING
 
+from straggler.engine.bandwidth.results import PAIR_RUN, Results, observation
 from straggler.engine.collectors.base import AnyCollector
+from straggler.engine.compat import TaskGroup
 from straggler.engine.gather import Event, NodeEnded, NodeNoise, NodeStarted, gather
 from straggler.engine.judge import Facts, Report, judge
 from straggler.engine.knowledge import Knowledge
-from straggler.engine.model import Node, Observation, Window
+from straggler.engine.model import Finding, Node, Observation, Window
 from straggler.engine.script import Request
 from straggler.engine.session import Health, Journal, describe
 from straggler.engine.targets.base import Target
-from straggler.engine.triage import Plan
+from straggler.engine.triage import EVERYTHING, Plan
+
+if TYPE_CHECKING:
+    from straggler.engine.bandwidth.view import MatrixView
 
 
 class NodeState(Enum):
@@ -67,6 +73,8 @@ class Diagnosis:
     _unparsed: deque[Observation] = field(default_factory=deque)
     _facts: Facts = field(default_factory=Facts)
     _judging: Lock = field(default_factory=Lock)
+    _results: Results = field(default_factory=Results)
+    view: MatrixView | None = None
 
     def __post_init__(self) -> None:
         self.states = {node.id: NodeState.WAITING for node in self.target.nodes}
@@ -87,9 +95,17 @@ class Diagnosis:
             self.states[node.id] = NodeState.WAITING
         self.ended = None
         try:
-            await gather(chosen, request, self.target.transport, self.take)
+            async with TaskGroup() as group:
+                if nodes is None and self.target.results is not None and self.plan.pairs:
+                    group.create_task(self.take_results(self.target.results(False)))
+                await gather(chosen, request, self.target.transport, self.take)
         finally:
             self.ended = time.time()
+
+    async def take_results(self, results: AsyncIterator[tuple[str, bytes]]) -> None:
+        """Keep and judge pairwise results as they come; ends when they do."""
+        async for name, data in results:
+            self.take(observation(name, data))
 
     def take(self, event: Event) -> None:
         """One event: journaled first, then kept and passed on."""
@@ -107,7 +123,9 @@ class Diagnosis:
 
     def keep(self, event: Event) -> None:
         """Fold an event into the state (a replay calls this for what a journal holds)."""
-        if isinstance(event, Observation):
+        if isinstance(event, Observation) and event.collector == PAIR_RUN:
+            self._unparsed.append(event)
+        elif isinstance(event, Observation):
             self.seen[event.node][event.collector] = event
             self._unparsed.append(event)
         elif isinstance(event, NodeStarted):
@@ -139,9 +157,24 @@ class Diagnosis:
         """
         with self._judging:
             while self._unparsed:
-                self._facts.add(self._unparsed.popleft())
+                one = self._unparsed.popleft()
+                (self._results if one.collector == PAIR_RUN else self._facts).add(one)
                 breathe()
-            return judge(self.nodes, self._facts, self.plan.rules, self.known, self.window, breathe)
+            more = self._of_pairs()
+            return judge(self.nodes, self._facts, self.plan.rules, self.known, self.window, breathe, more)
+
+    def _of_pairs(self) -> list[Finding]:
+        """Findings of the pairwise results, and `view` made anew where one has come."""
+        from straggler.engine.rules import pairs
+
+        if self._results.any:
+            read = {node: facts.get("identity") for node, facts in self._facts.facts.items()}
+            types = {node: getattr(one, "instance_type", None) for node, one in read.items()}
+            self.view = self._results.view(self.nodes, types, self.known)
+        if self.view is not None:
+            return pairs.pair_findings(self.view, self.nodes, self.known)
+        asked = self.plan.pairs and self.plan.symptom != EVERYTHING
+        return pairs.nothing_measured(self.nodes, self.known) if asked else []
 
     @property
     def progress(self) -> Progress:

@@ -25,6 +25,7 @@ from straggler.engine.model import (
     Window,
 )
 from straggler.engine.nodesets import fold
+from straggler.engine.rules import pairs
 from straggler.engine.rules.base import NodeView, Rule
 from straggler.engine.rules.peers import peer_findings
 
@@ -100,9 +101,11 @@ def judge(
     known: Knowledge,
     window: Window,
     breathe: Callable[[], None] = lambda: None,
+    more: Sequence[Finding] = (),
 ) -> Report:
     """Ask `rules` of `nodes`. A collector a node has not answered yet leaves that rule unasked: nothing is invented.
 
+    `more`: findings made of something else than the nodes' own readings.
     `breathe` is called between nodes: a thread that judges beside a screen lets the screen go first there.
     """
     folded: dict[tuple[str, Level, str], list[tuple[Node, Verdict, Rule]]] = defaultdict(list)
@@ -115,6 +118,7 @@ def judge(
         breathe()
         findings.append(_finding(key, group, facts, known))
     findings += peer_findings(nodes, facts.facts, known, breathe)
+    findings += more
     breathe()
     return _report(nodes, findings, facts, rules)
 
@@ -208,9 +212,13 @@ def _report(nodes: Sequence[Node], findings: list[Finding], facts: Facts, rules:
         levels[name] = Level.PASS
     for finding in findings:
         if finding.level.is_fault:
-            for name in finding.subjects:
+            for name in levels.keys() & set(finding.subjects):
                 levels[name] = min(levels[name], finding.level, key=lambda level: level.rank)
-    order = sorted(findings, key=lambda f: (f.level.rank, f.priority or "P9", -f.confidence, f.id, f.title))
+    # What a host says of itself is nearer the cause than what others measure of it.
+    order = sorted(
+        findings,
+        key=lambda f: (f.level.rank, f.priority or "P9", f.rule == pairs.ID, -f.confidence, f.id, f.title),
+    )
     return Report(
         findings=tuple(order),
         uncovered=missing,

@@ -120,12 +120,14 @@ class FindingKind(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Symptom(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """One answer to 'what hurts?'. `rules` are asked first-to-last; empty means all. `asked` says why it matters."""
+    """One answer to 'what hurts?'. `rules` are asked first-to-last; empty means all. `asked` says why it matters. `pairs`: results
+    of pairwise runs tell, too, where there are any."""
 
     title: str
     hint: str
     asked: str
     rules: tuple[str, ...] = ()
+    pairs: bool = False
     sections: tuple[str, ...] = ()
     errors: tuple[str, ...] = ()
     steps: tuple[str, ...] = ()

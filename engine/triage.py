@@ -19,11 +19,12 @@ EVERYTHING = "everything"
 
 @dataclass(frozen=True)
 class Plan:
-    """What a symptom leads to: the rules to ask, and the collectors they read, in that order."""
+    """What a symptom leads to: the rules to ask, and the collectors they read, in that order; `pairs`: pairwise results, too."""
 
     symptom: str
     rules: tuple[Rule, ...]
     collectors: tuple[AnyCollector, ...]
+    pairs: bool = False
 
 
 def symptom(name: str, known: Knowledge) -> Symptom:
@@ -42,7 +43,7 @@ def plan(name: str, known: Knowledge) -> Plan:
     wanted = {one.id for rule in rules for one in rule.collectors} | {"identity"}
     if not chosen.rules:
         wanted |= {one.id for one in COLLECTORS}
-    return Plan(name, rules, tuple(one for one in COLLECTORS if one.id in wanted))
+    return Plan(name, rules, tuple(one for one in COLLECTORS if one.id in wanted), chosen.pairs)
 
 
 def symptom_of_error(text: str, known: Knowledge) -> str | None:

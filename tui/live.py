@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 from straggler.engine import triage
+from straggler.engine.bandwidth.results import PAIR_RUN
 from straggler.engine.diagnosis import Diagnosis, NodeState
 from straggler.engine.gather import Event, NodeEnded, NodeStarted
 from straggler.engine.judge import Report
@@ -102,6 +103,10 @@ class Live:
     # What happens.
 
     def _heard(self, event: Event) -> None:
+        if isinstance(event, Observation) and event.collector == PAIR_RUN:
+            self.note_news()
+            self.changed = True
+            return
         if isinstance(event, NodeStarted):
             self._since[event.node] = self.clock()
             self._done.discard(event.node)
@@ -143,7 +148,8 @@ class Live:
         try:
             if self.replay is not None:
                 async for event in self.replay.events():
-                    if event.node in self._cards:
+                    pair = isinstance(event, Observation) and event.collector == PAIR_RUN
+                    if pair or event.node in self._cards:
                         self.diagnosis.keep(event)
         finally:
             self._over()
@@ -340,8 +346,8 @@ class Live:
 
     @property
     def matrix(self) -> MatrixView | None:
-        """The pairwise bandwidth as it stands, whole and frozen; None where no result was read."""
-        return None
+        """The pairwise bandwidth as it was last judged, whole and frozen; None where no result was read."""
+        return self.diagnosis.view
 
     def node(self, name: str) -> Node:
         return next(one for one in self.diagnosis.nodes if one.id == name)

@@ -41,8 +41,14 @@ def view(
     instance = known.instance(instance_type)
     bounds = limits(known)
 
+    slack = 1 + expectation.Limits.of(known).slack / 100
+
     def most(run: Run) -> float | None:
-        return expectation.ceiling(instance, run.ranks, len(run.hosts), run.collective or UNSAID)
+        places = {placements[host].ultraserver for host in run.hosts if host in placements}
+        bound = expectation.ceiling(
+            instance, run.ranks, len(run.hosts), run.collective or UNSAID, apart=len(places - {None}) > 1
+        )
+        return None if bound is None else bound * slack
 
     matrix = build(runs, nodes, share=bounds.common_size, names=names, ceiling=most)
     expected = _expected(matrix, instance, instance_type, known)
@@ -50,10 +56,11 @@ def view(
         (expected.low, expected.high) if expected.low is not None and expected.high is not None else None
     )
     found = attribute(matrix, placements, between, bounds)
-    more = (*_too_small(matrix, instance, known), *_unsaid(matrix, expected))
+    small = _too_small(matrix, instance, known)
+    more = (*small, *_unsaid(matrix, expected))
     said = tuple(dict.fromkeys((*notes, *found.notes, *more)))
     said_of = replace(found, notes=said)
-    return MatrixView(matrix, said_of, expected, placements, revision, bounds.below_mean)
+    return MatrixView(matrix, said_of, expected, placements, revision, bounds.below_mean, bool(small))
 
 
 def _expected(

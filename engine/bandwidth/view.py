@@ -34,7 +34,8 @@ class Expected:
 class MatrixView:
     """`revision` grows with every change, so that who drew one knows whether to draw again.
 
-    `below_mean`: the share below the mean by which `Attribution.below_mean` was taken.
+    `below_mean`: the share below the mean by which `Attribution.below_mean` was taken. `too_small`: the messages compared say
+    nothing of bandwidth.
     """
 
     matrix: Matrix
@@ -43,3 +44,4 @@ class MatrixView:
     placements: Mapping[str, Placement] = field(default_factory=lambda: NOWHERE)
     revision: int = 0
     below_mean: float = 0.05
+    too_small: bool = False

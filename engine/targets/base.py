@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from straggler.engine.model import Node
 
 if TYPE_CHECKING:
+    from straggler.engine.bandwidth.results import Source
     from straggler.engine.transports.base import Transport
 
 
@@ -19,6 +20,7 @@ class Target:
     `spec` is what a session records to say what was asked (plain values, no secrets). `starts` lists the local programs that
     reaching this target starts (ProxyCommand, Match exec): they are shown before anything runs.
     `now` is the target's own clock where that is simulated (Unix seconds); None: the real one.
+    `results` gives the results of pairwise runs on these nodes, where there are any.
     """
 
     kind: str
@@ -28,3 +30,4 @@ class Target:
     spec: Mapping[str, str | int] = field(default_factory=dict)
     starts: tuple[str, ...] = ()
     now: float | None = None
+    results: Source | None = None

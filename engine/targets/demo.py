@@ -8,6 +8,7 @@ from straggler.engine.errors import UsageError
 from straggler.engine.model import Node, Placement
 from straggler.engine.simcluster import HOME_AZ, SimNode
 from straggler.engine.simcluster.scenarios import SCENARIOS, build
+from straggler.engine.simcluster.sweep import SimulatedSweep
 from straggler.engine.targets.base import Target
 from straggler.engine.transports.simulated import SimulatedTransport
 
@@ -25,13 +26,15 @@ def demo_target(scenario: str, count: int = DEFAULT_NODES, seed: int = 0, pace: 
     if not 1 <= count <= MOST_NODES:
         raise UsageError(f"--demo-nodes must be between 1 and {MOST_NODES}, not {count}")
     sims = build(scenario, count, seed)
+    nodes = tuple(_node(sim) for sim in sims.values())
     return Target(
         kind="demo",
         title=f"demo {scenario} ({count} simulated nodes)",
-        nodes=tuple(_node(sim) for sim in sims.values()),
+        nodes=nodes,
         transport=SimulatedTransport(sims, pace),
         spec={"scenario": scenario, "nodes": count, "seed": seed},
         now=float(next(iter(sims.values())).now),
+        results=SimulatedSweep(sims, nodes, seed, pace),
     )
 
 

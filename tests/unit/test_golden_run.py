@@ -15,6 +15,17 @@ from typing import Any
 import pytest
 
 GOLDEN = Path(__file__).parent.parent / "golden"
+SCENARIOS = (
+    "healthy",
+    "efa-down",
+    "xid-79",
+    "unreachable-nodes",
+    "slow-node",
+    "slow-link",
+    "cross-az",
+    "tcp-fallback",
+    "majority-slow",
+)
 
 
 def run(scenario: str, state: Path) -> dict[str, Any]:
@@ -25,7 +36,7 @@ def run(scenario: str, state: Path) -> dict[str, Any]:
     return dict(json.loads(done.stdout))
 
 
-@pytest.mark.parametrize("scenario", ["healthy", "efa-down", "xid-79", "unreachable-nodes"])
+@pytest.mark.parametrize("scenario", SCENARIOS)
 def test_the_demo_reports_what_it_reported_before(scenario: str, tmp_path: Path) -> None:
     file = GOLDEN / f"{scenario}.json"
     said = run(scenario, tmp_path)
@@ -40,8 +51,32 @@ def test_a_healthy_cluster_accuses_nobody(tmp_path: Path) -> None:
     assert {one["state"] for one in said["nodes"]} == {"PASS"}
 
 
-def test_each_fault_is_found_on_its_node_and_on_no_other(tmp_path: Path) -> None:
-    for scenario, finding in (("efa-down", "rdma.port-down"), ("xid-79", "xid.79")):
-        faults = [one for one in run(scenario, tmp_path)["findings"] if one["level"] in ("WARN", "FAIL")]
-        assert [one["id"] for one in faults] == [finding]
-        assert len(faults[0]["subjects"]) == 1
+def faults(scenario: str, state: Path) -> list[dict[str, Any]]:
+    return [one for one in run(scenario, state)["findings"] if one["level"] in ("WARN", "FAIL")]
+
+
+@pytest.mark.parametrize(
+    ("scenario", "found"),
+    [
+        ("efa-down", ["rdma.port-down"]),
+        ("xid-79", ["xid.79", "bandwidth.node-failed"]),
+        ("slow-node", ["bandwidth.slow-node"]),
+        ("slow-link", ["bandwidth.slow-link"]),
+        ("cross-az", ["bandwidth.slow-boundary"]),
+        ("tcp-fallback", ["efa.not-found", "bandwidth.slow-cluster"]),
+    ],
+)
+def test_each_fault_is_found_and_nothing_else_is(scenario: str, found: list[str], tmp_path: Path) -> None:
+    assert [one["id"] for one in faults(scenario, tmp_path)] == found
+
+
+def test_a_fleet_that_is_mostly_slow_is_called_so_first(tmp_path: Path) -> None:
+    first, *others = faults("majority-slow", tmp_path)
+    assert first["id"] == "bandwidth.slow-cluster"
+    assert {one["id"] for one in others} <= {"bandwidth.slow-node"}
+
+
+def test_what_failed_on_a_node_and_with_it_is_the_same_node(tmp_path: Path) -> None:
+    host, pairs = faults("xid-79", tmp_path)
+    assert host["subjects"] == pairs["subjects"]
+    assert len(host["subjects"]) == 1
