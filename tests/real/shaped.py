@@ -16,10 +16,10 @@ from tests.real.hosts import Host, Hosts, running
 from tests.support.fake_tools import FakeTools
 
 PROGRAM = Path(__file__).parent.parent / "support" / "all_reduce_perf"
-RATE, SLOW = "400mbit", "150mbit"
+RATE, SLOW = "200mbit", "90mbit"
 """Slow enough that what is measured is the link and not how busy this machine is."""
 
-BURST, QUEUE = "64kb", "400ms"
+BURST, QUEUE = "64kb", "50ms"
 """A queue long enough that nothing is dropped: a lost packet would cost more than the link."""
 
 
