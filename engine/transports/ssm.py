@@ -98,8 +98,6 @@ async def _converse(channel: Channel, script: Script) -> AsyncGenerator[bytes, N
                 errors = errors if len(errors) > ERRORS_KEPT else errors + chunk.data
             else:
                 code = _exit_code(chunk.data)
-    if data := renamer.rest():
-        yield data
     if not renamer.begun:
         said = (errors + b"\n" + head).decode("utf-8", "replace")
         raise explain_end(f"{channel.ended or ''}\n{said}", code)

@@ -21,7 +21,7 @@ PARAMETER_MAX = 65_535
 
 _PRELUDE = (
     b"read -r S_NONCE </proc/sys/kernel/random/uuid || exit 2\n"
-    b"printf '\\n@@straggler-key %s\\n' \"$S_NONCE\" || exit 129\n"
+    b"printf '@@straggler-key %s\\n' \"$S_NONCE\" || exit 129\n"
 )
 
 
@@ -66,7 +66,7 @@ def command(script: Script) -> str:
     return text
 
 
-_KEY = re.compile(rb"\n@@straggler-key ([0-9a-f-]{36})\r?\n")
+_KEY = re.compile(rb"@@straggler-key ([0-9a-f-]{36})\r?\n")
 _UNTIL_KEY = 65_536
 """Bytes in front of the key (a banner) that are looked through for it."""
 
@@ -74,13 +74,14 @@ _UNTIL_KEY = 65_536
 class Renamer:
     """Frames under the node's own nonce become frames under ours; all other bytes pass unchanged.
 
-    Only the first key counts: whatever prints another one later, is not the script.
+    Only the first key counts: whatever prints another one later, is not the script. What may become a frame's beginning is held
+    back; at the end of the stream it can no longer be one, and is let go.
     """
 
     def __init__(self, nonce: str) -> None:
         self._ours = b"@@straggler " + nonce.encode()
         self._theirs: bytes | None = None
-        self._held = b"\n"
+        self._held = b""
 
     @property
     def begun(self) -> bool:
@@ -94,17 +95,11 @@ class Renamer:
                 self._held = held[len(held) - keep :] if keep else b""
                 return held[: len(held) - keep]
             self._theirs = b"@@straggler " + found[1]
-            # The newline in front of the first frame may be the one behind the key.
-            held = held[: found.start()] + b"\n" + held[found.end() :]
+            held = held[: found.start()] + held[found.end() :]
         held = held.replace(self._theirs, self._ours)
         keep = _overlap(held, self._theirs)
         self._held = held[len(held) - keep :]
         return held[: len(held) - keep]
-
-    def rest(self) -> bytes:
-        """What was held back for more to come."""
-        held, self._held = self._held, b""
-        return held
 
 
 def _overlap(data: bytes, word: bytes) -> int:

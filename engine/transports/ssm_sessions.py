@@ -18,7 +18,6 @@ from straggler.engine.transports.ssm_bucket import TokenBucket
 from straggler.engine.transports.ssm_command import DOCUMENTS, Document, parameters
 from straggler.engine.transports.ssm_errors import (
     SESSION_OVER,
-    CredentialsExpired,
     document_refused,
     explain,
     explain_kms,
@@ -154,7 +153,7 @@ class Sessions:
         except AwsError as error:
             raise explain(error) from error
         if not answer.get("TokenValue"):
-            raise TransportError(Status.TRUNCATED, SESSION_OVER)
+            raise TransportError(Status.TRUNCATED, SESSION_OVER, transient=True)
         known = {"StreamUrl": session.url.reveal(), **answer, "SessionId": session.id}
         return self._session(known, session.target, session.document)
 
@@ -217,7 +216,8 @@ class Sessions:
 
 
 def _again(error: Exception) -> bool:
-    return isinstance(error, TransportError) and error.transient and not isinstance(error, CredentialsExpired)
+    # TRUNCATED: that session is over, only another one may do better.
+    return isinstance(error, TransportError) and error.transient and error.status is not Status.TRUNCATED
 
 
 def tries(*, attempts: int, seconds: float) -> AsyncIterator[Attempt]:

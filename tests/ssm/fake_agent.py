@@ -55,6 +55,7 @@ class Agent:
     heard: list[int] = field(default_factory=list)
     typed: asyncio.Queue[bytes] = field(default_factory=asyncio.Queue)
     active: bool = True
+    tick: float = 0.1
 
     def __post_init__(self) -> None:
         self._sequence, self._expected = 0, 0
@@ -139,7 +140,9 @@ class Agent:
 
     def _first_copy(self, number: int, data: bytes) -> None:
         faults = self.faults
-        if number in faults.hold:
+        if number in faults.barred and self.hang_up is not None:
+            self.hang_up()
+        elif number in faults.hold:
             self._held.append(data)
         elif number in faults.damage:
             self._out(data[:-1] + bytes([data[-1] ^ 1]))
@@ -158,14 +161,17 @@ class Agent:
         self._out(data)
 
     async def send_again(self) -> None:
-        """Every 100 ms the oldest message, when nobody has acknowledged it for 200 ms."""
+        """Every `tick` the oldest message, when nobody has acknowledged it for two of them (the public agent: 100 ms)."""
         while True:
-            await asyncio.sleep(0.1)
-            for one in self.kept.values():
-                if self.send is not None and time.monotonic() - one.at > 0.2:
+            await asyncio.sleep(self.tick)
+            for number, one in self.kept.items():
+                if self.send is not None and time.monotonic() - one.at > 2 * self.tick:
                     one.at = time.monotonic()
                     self.resends += 1
-                    self._out(one.data)
+                    if number in self.faults.barred and self.hang_up is not None:
+                        self.hang_up()
+                    else:
+                        self._out(one.data)
                 break
 
     # A session.

@@ -70,6 +70,8 @@ class FakeService:
     rate: float = 0.0
     """StartSession calls a second above which the service throttles; 0: never."""
     latency: float = 0.0
+    tick: float = 0.1
+    """How often an agent looks for what to send again."""
     allowed: frozenset[str] = frozenset(KNOWN_DOCUMENTS)
     missing: frozenset[str] = frozenset()
     refusals: dict[str, list[Exception | None]] = field(default_factory=lambda: defaultdict(list))
@@ -141,6 +143,7 @@ class FakeService:
                 self.plans.get(Target) or self.plans.get("", Faults()),
                 self.env,
                 answer=self.answer,
+                tick=self.tick,
             ),
         )
         told.agent.data_key = lambda blob, challenge: self._decrypt(told, blob, challenge)

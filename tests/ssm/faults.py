@@ -15,7 +15,9 @@ class Faults:
     hold: frozenset[int] = frozenset()
     """Sent after the next message: out of order."""
     kill: frozenset[int] = frozenset()
-    """The socket is cut right after this message, each time."""
+    """The socket is cut right after this message."""
+    barred: frozenset[int] = frozenset()
+    """The socket is cut instead of sending this message, however often it is tried."""
     drop_acks: int = 0
     """So many of the client's first messages are not heard of."""
     chunk: int = 1024
