@@ -69,7 +69,7 @@ HOLDER_COMMANDS: Mapping[str, Form] = MappingProxyType(
 )
 """What the two scripts on a node may start besides the run; a test holds their text to this."""
 
-_KEY = secrets.token_bytes(32)
+_SEAL_KEY = secrets.token_bytes(32)
 
 
 @dataclass(frozen=True, slots=True)
@@ -216,4 +216,4 @@ def _text(name: str) -> str:
 
 
 def _seal(proposal: Proposal) -> bytes:
-    return hmac.new(_KEY, repr(proposal).encode(), hashlib.sha256).digest()
+    return hmac.new(_SEAL_KEY, repr(proposal).encode(), hashlib.sha256).digest()

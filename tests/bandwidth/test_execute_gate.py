@@ -205,7 +205,7 @@ def users(name: str) -> list[str]:
 
 
 def test_only_the_confirmation_can_seal() -> None:
-    assert users("_seal") == users("_KEY") == ["engine/load_gate.py"]
+    assert users("_seal") == users("_SEAL_KEY") == ["engine/load_gate.py"]
     makers = [
         path
         for path, tree in sources()
