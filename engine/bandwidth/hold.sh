@@ -79,6 +79,7 @@ h_check() {
 }
 
 # Who has a GPU open. One that has opened no nvidia-uvm has made no CUDA context: persistence and monitoring daemons.
+# (https://docs.nvidia.com/cuda/cuda-installation-guide-linux/, device node verification; read 2026-12-01.)
 h_holders() {
   h_seen=$(
     exec 8<&- 9<&-
