@@ -266,6 +266,29 @@ async def test_enter_on_a_verdict_opens_its_remedy(tmp_path: Path, results: Show
         assert remedy.finding.id == "bandwidth.slow-node"
 
 
+async def test_enter_on_a_boundary_opens_the_remedy_of_that_boundary(tmp_path: Path, results: Show) -> None:
+    results(matrices.cross_az())
+    other, wanted = (
+        replace(
+            finding("worker-017"),
+            id="bandwidth.slow-boundary",
+            title=f"what crosses between {sides} is slow (−21 %)",
+            reference="remedies/bandwidth.md#slow-boundary",
+        )
+        for sides in ("az:a and az:b", "az:use1-az1 and az:use1-az2")
+    )
+    async with app(tmp_path, count=24).run_test(size=(80, 24)) as pilot:
+        screen = await gathered(pilot)
+        await pilot.press("4")
+        live = live_of(pilot)
+        assert live.report is not None
+        live.report = replace(live.report, findings=(other, wanted, *live.report.findings))
+        await pilot.press("enter")
+        await until(pilot, lambda: screen.query_one(RemedyPane).remedy is not None)
+        assert "use1-az1 and az:use1-az2" in painted(pilot).replace("\n", " ")
+        assert screen.active == "remedy"
+
+
 async def test_enter_elsewhere_opens_the_node_of_the_row(tmp_path: Path, results: Show) -> None:
     results(matrices.slow_node())
     async with app(tmp_path, count=16).run_test(size=(80, 24)) as pilot:

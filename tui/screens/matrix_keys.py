@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from textual import on
 
+from straggler.engine.bandwidth import telling
 from straggler.engine.bandwidth.model import Kind
 from straggler.engine.model import Finding
 from straggler.engine.safetext import safe
@@ -45,10 +46,13 @@ class MatrixKeys(SessionKeys):
 
     def finding_of(self, blame: Blame) -> Finding | None:
         """The finding of this session that says what a verdict says."""
-        wanted, ids = set(blame.subjects), FINDINGS[blame.kind]
         found = self.live.report.findings if self.live.report else ()
-        mine = [one for one in found if one.id in ids and one.level.is_fault]
-        return next((one for one in mine if wanted & set(one.subjects) or blame.kind is Kind.CLUSTER), None)
+        mine = [one for one in found if one.id in FINDINGS[blame.kind] and one.level.is_fault]
+        if blame.kind in (Kind.NODE, Kind.LINK):
+            mine = [one for one in mine if set(blame.subjects) & set(one.subjects)]
+        # Several boundaries are several findings of one id; a finding is titled as its verdict is told.
+        said = telling.headline(blame)
+        return next((one for one in mine if said in one.title), mine[0] if mine else None)
 
     async def write_matrix(self, view: MatrixView) -> None:
         """Every format at once, beside the event loop; the notice says where."""

@@ -200,7 +200,9 @@ class Views(Screen[None]):
             waiting = [("PAUSED ", "warn")]
         crumbs = headings.breadcrumb(live, symptom, faults, section, self.active, self.wide)
         self.query_one("#crumbs", Bar).show(crumbs, waiting if self.wide else [])
-        self.query_one("#tabs", Bar).show(headings.tabs(self.active), self.heading(self.active))
+        about = self.heading(self.active)
+        room = width - sum(len(text) for text, _ in about) - 1
+        self.query_one("#tabs", Bar).show(headings.tabs(self.active, room), about)
         for at, name in enumerate(headings.PANES, 1):
             tone = "here" if name == self.active else "strong"
             left: list[Piece] = [(f" {at} {name.capitalize()} ", tone)]
