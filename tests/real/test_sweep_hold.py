@@ -221,6 +221,13 @@ def test_a_user_who_cannot_see_what_others_hold_open_is_told_what_it_needs(shell
     assert any("needs root (--sudo)" in line for line in one.of("unread")), one.said
 
 
+@EVERY_SHELL
+def test_a_sudo_that_is_refused_leaves_it_unknown(shell: str) -> None:
+    with node(shell, order(sudo=True)[0], before=f"{BARE}; {GPUS}; {HOLDS} &", user="4242") as one:
+        one.hear("checked")
+    assert any("sudo -n was refused" in line for line in one.of("unread")), one.said
+
+
 TOOL = "mkdir /tmp/bin; printf '#!/bin/sh\\n{}\\n' >/tmp/bin/nvidia-smi; chmod 755 /tmp/bin/nvidia-smi; PATH=/tmp/bin:$PATH"
 
 
