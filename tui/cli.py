@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from typing import NoReturn
 
 from straggler.engine.errors import StragglerError, UsageError
-from straggler.tui.commands import check, inspect, matrix, output, replay, sessions, sweep, ui
+from straggler.tui.commands import check, iam_policy, inspect, matrix, output, replay, sessions, sweep, ui
 from straggler.tui.commands.base import Command
 
 COMMANDS: tuple[Command, ...] = (
@@ -24,6 +24,7 @@ COMMANDS: tuple[Command, ...] = (
     Command("inspect", "read captured outputs and logs: no cluster needed", inspect.arguments, inspect.run),
     Command("sessions", "list the sessions on this machine", sessions.arguments, sessions.run),
     Command("replay", "open a session again, offline", replay.arguments, replay.run),
+    Command("iam-policy", "print the least privilege it needs on AWS", iam_policy.arguments, iam_policy.run),
 )
 """Every command, in the order --help shows them."""
 
@@ -35,6 +36,7 @@ examples:
   straggler --demo                                   the simulated cluster; scenarios: healthy efa-down xid-79
                                                      unreachable-nodes slow-node slow-link cross-az tcp-fallback
                                                      majority-slow
+  straggler --cluster NAME_OR_ARN --region R         a SageMaker HyperPod cluster, all its nodes through SSM
   straggler --hosts 'user@node[001-016]:22' --sudo   real machines by SSH
   straggler --hosts @hosts.txt --symptom gpu-errors
   straggler check --local --format json              without a screen

@@ -6,6 +6,7 @@ botocore is loaded when clients are opened, not before: it takes longer than the
 from __future__ import annotations
 
 import asyncio
+import logging
 import os
 import threading
 import time
@@ -49,6 +50,8 @@ PATIENCE_SECONDS = 900.0
 """How often expired credentials are looked at again, and how long a run waits for someone to renew them."""
 
 MOST_PAGES = 2000
+
+_NOWHERE = logging.NullHandler()
 
 Answer = Mapping[str, Any]
 
@@ -246,6 +249,9 @@ def guarded_session(profile: str | None = None) -> Session:
     """A session no client of which can leave the closed list."""
     from botocore.session import Session as _Session
 
+    for name in ("botocore", "urllib3"):
+        # What they warn of comes back as an error, in our words; on stderr it would tear the screen.
+        logging.getLogger(name).addHandler(_NOWHERE)
     session = _Session(profile=profile)
     guard.install(session)
     return session

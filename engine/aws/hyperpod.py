@@ -61,17 +61,19 @@ class Group:
 
 @dataclass(frozen=True, slots=True)
 class Cluster:
-    """`orchestrator_told`: the API named it; a cluster of which it names none is run by Slurm. Times are Unix seconds.
+    """`described`: DescribeCluster was answered; if not, only name and ARN are known. `orchestrator_told`: the API named it; a
+    described cluster of which it names none is run by Slurm. Times are Unix seconds.
 
     `node_recovery` is `Automatic`, `None` (the word) or None (not told); `provisioning` `Continuous` or None.
     """
 
     name: str
     arn: ClusterArn
-    status: str
+    status: str = ""
+    described: bool = True
     failure: str = ""
     created: float | None = None
-    orchestrator: str = SLURM
+    orchestrator: str | None = None
     orchestrator_told: bool = False
     eks_cluster: str | None = None
     node_recovery: str | None = None

@@ -24,10 +24,13 @@ class Kind(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Resource:
-    """What a grant is held to. `arn` has {partition}, {region}, {account}, {cluster} (its id or *) and {name} (its name or *)."""
+    """What a grant is held to. `arn` has {partition}, {region}, {account}, {cluster} (its id or *) and {name} (its name or *).
+
+    `condition`: operator, key and value.
+    """
 
     arn: str
-    condition: Mapping[str, Mapping[str, str]] | None = None
+    condition: tuple[str, str, str] | None = None
 
 
 ANY = Resource("*")
@@ -36,13 +39,16 @@ LOGS = Resource(
     "arn:{partition}:logs:{region}:{account}:log-group:/aws/sagemaker/Clusters/{name}/{cluster}:*"
 )
 LOG_GROUPS = Resource("arn:{partition}:logs:{region}:{account}:log-group:*")
-FILE_SYSTEMS = Resource("arn:{partition}:fsx:{region}:{account}:*")
 EKS = Resource("arn:{partition}:eks:{region}:{account}:cluster/*")
-OWN_SESSIONS = Resource("arn:{partition}:ssm:*:*:session/${{aws:userid}}-*")
-SESSION_CLUSTER = Resource(CLUSTER.arn, {"BoolIfExists": {"ssm:SessionDocumentAccessCheck": "true"}})
+OWN_SESSIONS = tuple(
+    # A session's id begins with the user's name for IAM users, and with the user id for everyone else.
+    Resource("arn:{partition}:ssm:{region}:{account}:session/${{aws:" + variable + "}}-*")
+    for variable in ("userid", "username")
+)
+SESSION_CLUSTER = Resource(CLUSTER.arn, ("BoolIfExists", "ssm:SessionDocumentAccessCheck", "true"))
 SESSION_KEY = Resource(
     "arn:{partition}:kms:{region}:{account}:key/*",
-    {"StringLike": {"kms:EncryptionContext:aws:ssm:SessionId": "*"}},
+    ("StringLike", "kms:EncryptionContext:aws:ssm:SessionId", "*"),
 )
 
 SESSION_DOCUMENTS = ("AWS-StartNonInteractiveCommand", "AWS-StartInteractiveCommand")
@@ -115,7 +121,7 @@ OPERATIONS: tuple[Operation, ...] = (
     ),
     *_read(
         "fsx",
-        FILE_SYSTEMS,
+        ANY,
         DescribeFileSystems="type, capacity and provisioned throughput of mounted file systems",
         DescribeVolumes="OpenZFS volumes behind a mount",
         DescribeDataRepositoryAssociations="imports and exports that load a Lustre file system",
@@ -143,7 +149,7 @@ OPERATIONS: tuple[Operation, ...] = (
         (
             ("ssm:StartSession", SESSION_CLUSTER),
             *(("ssm:StartSession", one) for one in DOCUMENTS),
-            ("ssmmessages:OpenDataChannel", OWN_SESSIONS),
+            *(("ssmmessages:OpenDataChannel", one) for one in OWN_SESSIONS),
         ),
         Kind.SESSION,
     ),
@@ -151,14 +157,14 @@ OPERATIONS: tuple[Operation, ...] = (
         "ssm",
         "ResumeSession",
         "a session whose connection dropped",
-        (("ssm:ResumeSession", OWN_SESSIONS),),
+        tuple(("ssm:ResumeSession", one) for one in OWN_SESSIONS),
         Kind.SESSION,
     ),
     Operation(
         "ssm",
         "TerminateSession",
         "the end of every session we started",
-        (("ssm:TerminateSession", OWN_SESSIONS),),
+        tuple(("ssm:TerminateSession", one) for one in OWN_SESSIONS),
         Kind.SESSION,
     ),
     Operation(

@@ -5,10 +5,14 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
-from straggler.engine.aws import hyperpod
+from straggler.engine.aws import arns, hyperpod
 from straggler.engine.aws.clients import Clients
-from straggler.engine.aws.errors import AwsError
+from straggler.engine.aws.errors import AwsError, Denied
+
+if TYPE_CHECKING:
+    from straggler.engine.aws.preflight import Preflight
 
 PAGE = 100
 """Nodes and clusters a page: the most the service gives."""
@@ -27,6 +31,7 @@ class HyperPod:
     subnets: dict[str, hyperpod.Subnet] = field(default_factory=dict)
     details: dict[str, hyperpod.Detail] = field(default_factory=dict)
     unplaced: str = ""
+    preflight: Preflight | None = None
 
     async def detail(self, node: str) -> hyperpod.Detail:
         """The description of one node; asked for once. Raises AwsError."""
@@ -82,9 +87,29 @@ class HyperPod:
 
 
 async def read(clients: Clients, cluster: str) -> HyperPod:
-    """The cluster of a name or an ARN, with all its nodes. Raises AwsError."""
-    answer = await clients.call("sagemaker", "DescribeCluster", ClusterName=cluster)
-    return HyperPod(clients, hyperpod.cluster(answer), await members(clients, cluster))
+    """The cluster of a name or an ARN, with all its nodes. Raises AwsError.
+
+    Where only its description is denied, its nodes can still be read: by the ARN given, or the one in the listing.
+    """
+    try:
+        answer = await clients.call("sagemaker", "DescribeCluster", ClusterName=cluster)
+        about = hyperpod.cluster(answer)
+    except Denied as error:
+        arn = arns.cluster_arn(cluster) or await _arn_in_listing(clients, cluster, error)
+        about = hyperpod.Cluster(cluster if cluster != arn.text else arn.id, arn, described=False)
+    return HyperPod(clients, about, await members(clients, cluster))
+
+
+async def _arn_in_listing(clients: Clients, name: str, denied: Denied) -> arns.ClusterArn:
+    """Raises `denied` when the listing does not help."""
+    try:
+        found = await clusters(clients, name)
+    except AwsError:
+        raise denied from None
+    arn = next((arns.cluster_arn(one.arn) for one in found if one.name == name), None)
+    if arn is None:
+        raise denied
+    return arn
 
 
 async def members(clients: Clients, cluster: str) -> tuple[hyperpod.Member, ...]:

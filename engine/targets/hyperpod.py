@@ -7,7 +7,7 @@ import difflib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from straggler.engine.aws import arns, hyperpod, lookup, reading
+from straggler.engine.aws import arns, hyperpod, lookup, preflight, reading
 from straggler.engine.aws.clients import Clients, local_programs, open_clients
 from straggler.engine.aws.errors import NotFound, Refused
 from straggler.engine.aws.reading import HyperPod
@@ -61,12 +61,19 @@ async def _target(
     except (NotFound, Refused) as error:
         raise await lookup.not_there(clients, name, error) from error
     _agree(pod.cluster, orchestrator)
+    if not pod.cluster.described:
+        say(
+            "without sagemaker:DescribeCluster: status, groups, network and orchestrator of the cluster are unknown"
+        )
     if not pod.members:
         raise FatalError(_no_nodes(pod.cluster))
     if pod.cluster.status == "Deleting":
         say(f"cluster {pod.cluster.name} is being deleted; what is left of it is read")
     chosen = choose(pod.members, scope)
-    await pod.place(chosen)
+    told, _ = await asyncio.gather(preflight.check(pod), pod.place(chosen))
+    pod.preflight = told
+    for line in preflight.costs(told, {}):
+        say(line)
     if pod.unplaced:
         say(pod.unplaced)
     return _as_target(pod, chosen, rate)
@@ -74,7 +81,7 @@ async def _target(
 
 def _agree(cluster: hyperpod.Cluster, wanted: str | None) -> None:
     """Raises UsageError for an --orchestrator that the API contradicts."""
-    if wanted is None or wanted == cluster.orchestrator:
+    if wanted is None or wanted == (cluster.orchestrator or wanted):
         return
     on = f"EKS ({cluster.eks_cluster})" if cluster.orchestrator == hyperpod.EKS else "Slurm"
     raise UsageError(f"cluster {cluster.name} runs on {on}, not on {wanted}: leave --orchestrator out")
@@ -144,22 +151,22 @@ def _as_target(pod: HyperPod, chosen: Sequence[hyperpod.Member], rate: float) ->
     from straggler.engine.transports.ssm import hyperpod_target as hyperpod_node
 
     cluster = pod.cluster
+    spec: dict[str, str | int] = {"cluster": cluster.arn.text, "region": cluster.arn.region}
+    if cluster.orchestrator:
+        spec["orchestrator"] = cluster.orchestrator
     many = len(pod.members)
+    kind = f", {cluster.orchestrator}" if cluster.orchestrator else ""
     count = f"{many} nodes" if len(chosen) == many else f"{len(chosen)} of {many} nodes"
     return Target(
         kind="hyperpod",
-        title=f"HyperPod {cluster.name} in {cluster.arn.region} ({count}, {cluster.orchestrator})",
+        title=f"HyperPod {cluster.name} in {cluster.arn.region} ({count}{kind})",
         nodes=tuple(_node(pod, one) for one in chosen),
         transport=SsmTransport(
             pod.clients,
             {one.id: hyperpod_node(cluster.arn.id, one.group, one.id) for one in chosen},
             rate=rate,
         ),
-        spec={
-            "cluster": cluster.arn.text,
-            "region": cluster.arn.region,
-            "orchestrator": cluster.orchestrator,
-        },
+        spec=spec,
         starts=local_programs(pod.clients.session),
     )
 

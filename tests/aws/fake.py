@@ -153,28 +153,34 @@ class FakeAws:
         response: Any
         if key in self.expired:
             response = protocol.error(
-                service, "ExpiredTokenException", "The security token included in the request is expired", 403
+                request,
+                service,
+                "ExpiredTokenException",
+                "The security token included in the request is expired",
+                403,
             )
         elif fault is not None and fault.code:
-            response = protocol.error(service, fault.code, fault.message or fault.code, fault.http)
+            response = protocol.error(request, service, fault.code, fault.message or fault.code, fault.http)
         elif (service, name) in self.handlers:
-            response = self._own(call)
+            response = self._own(request, call)
         else:
             response = self._behind(environ, request)
         try:
             done: Iterable[bytes] = response(environ, start_response)
         except NotImplementedError as missing:
             self.missing.append(call)
-            done = protocol.error(service, "InternalFailure", str(missing), 501)(environ, start_response)
+            done = protocol.error(request, service, "InternalFailure", str(missing), 501)(
+                environ, start_response
+            )
         return done
 
-    def _own(self, call: Call) -> Response:
+    def _own(self, request: Request, call: Call) -> Response:
         try:
             return protocol.answer(
                 call.service, call.operation, self.handlers[call.service, call.operation](call)
             )
         except ApiError as error:
-            return protocol.error(call.service, error.code, error.message, error.http)
+            return protocol.error(request, call.service, error.code, error.message, error.http)
 
     def _behind(self, environ: dict[str, Any], request: Request) -> Any:
         environ["wsgi.input"] = io.BytesIO(request.get_data())

@@ -13,12 +13,10 @@ BORN = datetime(2026, 11, 1, 8, 0, tzinfo=timezone.utc)
 
 
 def partition_of(region: str) -> str:
-    head = region.partition("-gov-")[0] if "-gov-" in region else region
-    return (
-        {"us-gov": "aws-us-gov"}.get(f"{head}-gov", "aws")
-        if "-gov-" in region
-        else ("aws-cn" if region.startswith("cn-") else "aws")
-    )
+    for head, partition in (("us-gov-", "aws-us-gov"), ("cn-", "aws-cn"), ("us-iso-", "aws-iso")):
+        if region.startswith(head):
+            return partition
+    return "aws"
 
 
 @dataclass
@@ -35,6 +33,7 @@ class FakeCluster:
     groups: dict[str, dict[str, Any]] = field(default_factory=dict)
     nodes: list[dict[str, Any]] = field(default_factory=list)
     details: dict[str, dict[str, Any]] = field(default_factory=dict)
+    events: list[dict[str, Any]] = field(default_factory=list)
 
     @property
     def arn(self) -> str:
@@ -142,6 +141,10 @@ def _handlers(clusters: Sequence[FakeCluster]) -> Mapping[tuple[str, str], Handl
         ("sagemaker", "DescribeCluster"): lambda call: wanted(call).description(),
         ("sagemaker", "ListClusterNodes"): list_nodes,
         ("sagemaker", "DescribeClusterNode"): describe_node,
+        ("sagemaker", "ListClusterEvents"): lambda call: {"Events": wanted(call).events},
+        ("fsx", "DescribeFileSystems"): lambda _: {"FileSystems": []},
+        ("fsx", "DescribeVolumes"): lambda _: {"Volumes": []},
+        ("fsx", "DescribeDataRepositoryAssociations"): lambda _: {"Associations": []},
     }
 
 

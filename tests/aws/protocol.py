@@ -114,22 +114,22 @@ def _seconds(value: object) -> float:
     return value.timestamp()
 
 
-def error(service: str, code: str, message: str, http: int) -> Response:
-    """An error as that service's protocol spells it."""
-    protocol = model(service).metadata["protocol"]
-    if protocol == "ec2":
+def error(request: Request, service: str, code: str, message: str, http: int) -> Response:
+    """An error as the protocol of the request spells it: a service may speak several."""
+    form = request.mimetype == "application/x-www-form-urlencoded"
+    if form and service == "ec2":
         return Response(
             f"<Response><Errors><Error><Code>{code}</Code><Message>{message}</Message></Error></Errors></Response>",
             http,
             mimetype="text/xml",
         )
-    if protocol == "query":
+    if form:
         return Response(
             f"<ErrorResponse><Error><Code>{code}</Code><Message>{message}</Message></Error></ErrorResponse>",
             http,
             mimetype="text/xml",
         )
-    if "cbor" in protocol:
+    if "/operation/" in request.path:
         body = b"\xa2" + b"".join(_cbor(one) for one in ("__type", code, "message", message))
         return Response(body, http, mimetype="application/cbor", headers={"smithy-protocol": "rpc-v2-cbor"})
     return Response(
