@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import signal
+import socket
 import statistics
 import subprocess
 import sys
@@ -270,6 +271,18 @@ def test_when_the_network_to_the_operator_is_gone_the_hosts_end_the_load(hosts: 
             until(lambda: not shaped.processes(hosts), "the load outlived the link")
         finally:
             subprocess.run([*cable, "up"], check=True)
+            until(lambda: reached(hosts), "the network did not come back")
+
+
+def reached(hosts: Hosts) -> bool:
+    """Whether the head reaches every host's sshd."""
+    try:
+        hosts.inside(
+            lambda: [socket.create_connection((one.address, 22), 2).close() for one in hosts.hosts.values()]
+        )
+    except OSError:
+        return False
+    return True
 
 
 def test_a_run_that_hangs_is_ended_at_its_deadline_and_is_a_failed_pair(hosts: Hosts, home: Path) -> None:
