@@ -75,6 +75,7 @@ class Diagnosis:
     _judging: Lock = field(default_factory=Lock)
     _results: Results = field(default_factory=Results)
     view: MatrixView | None = None
+    following: bool = False
 
     def __post_init__(self) -> None:
         self.states = {node.id: NodeState.WAITING for node in self.target.nodes}
@@ -96,7 +97,12 @@ class Diagnosis:
         self.ended = None
         try:
             async with TaskGroup() as group:
-                if nodes is None and self.target.results is not None and self.plan.pairs:
+                if (
+                    nodes is None
+                    and self.target.results is not None
+                    and self.plan.pairs
+                    and not self.following
+                ):
                     group.create_task(self.take_results(self.target.results(False)))
                 await gather(chosen, request, self.target.transport, self.take)
         finally:
@@ -106,6 +112,12 @@ class Diagnosis:
         """Keep and judge pairwise results as they come; ends when they do."""
         async for name, data in results:
             self.take(observation(name, data))
+
+    async def follow_results(self) -> None:
+        """Take pairwise results as long as they may appear: for ever, until cancelled."""
+        if self.target.results is not None and self.plan.pairs:
+            self.following = True
+            await self.take_results(self.target.results(True))
 
     def take(self, event: Event) -> None:
         """One event: journaled first, then kept and passed on."""
@@ -170,7 +182,8 @@ class Diagnosis:
         if self._results.any:
             read = {node: facts.get("identity") for node, facts in self._facts.facts.items()}
             types = {node: getattr(one, "instance_type", None) for node, one in read.items()}
-            self.view = self._results.view(self.nodes, types, self.known)
+            hosts = {node: str(getattr(one, "hostname", "")) for node, one in read.items()}
+            self.view = self._results.view(self.nodes, types, hosts, self.known)
         if self.view is not None:
             return pairs.pair_findings(self.view, self.nodes, self.known)
         asked = self.plan.pairs and self.plan.symptom != EVERYTHING

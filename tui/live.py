@@ -90,6 +90,7 @@ class Live:
         self._done: set[str] = set()
         self._answered_by: dict[str, set[str]] = defaultdict(set)
         self._news = asyncio.Event()
+        self._opened = asyncio.Event()
         self._hurry = asyncio.Event()
         self._asked = 0
         self._judged = 0
@@ -131,8 +132,10 @@ class Live:
 
     async def gather(self, state: Path | None) -> None:
         """Read every node of the target into a journal. Cancelling keeps what came; unread nodes then say so."""
+        self.diagnosis.following = self.diagnosis.target.follow
         if self.diagnosis.journal is None:
             self.diagnosis.journal = await self._journal(state)
+        self._opened.set()
         await self._run(None, None)
 
     async def _journal(self, state: Path | None) -> Journal:
@@ -141,6 +144,11 @@ class Live:
         one = self.diagnosis
         meta = describe(one.target, one.plan.symptom, one.window)
         return await asyncio.to_thread(Journal.create, meta, state)
+
+    async def follow(self) -> None:
+        """Take the results of pairwise runs as they appear, into the same journal."""
+        await self._opened.wait()
+        await self.diagnosis.follow_results()
 
     async def play(self) -> None:
         """Show a recorded session: its events instead of nodes."""

@@ -35,19 +35,19 @@ def limits(known: Knowledge) -> Limits:
     """The limits as the knowledge (and the user's own thresholds) has them."""
 
     def share(name: str) -> float:
-        return known.number(f"bandwidth.{name}") / 100
+        return known.number(name) / 100
 
     return Limits(
-        effect=share("effect"),
-        accuse=share("accuse"),
-        suspect=share("suspect"),
+        effect=share("bandwidth.effect"),
+        accuse=share("bandwidth.accuse"),
+        suspect=share("bandwidth.suspect"),
         clear=known.number("bandwidth.clear"),
-        dip=share("dip"),
-        node=share("prior-node"),
-        link=share("prior-link"),
-        boundary=share("prior-boundary"),
-        spread=share("spread"),
-        common_size=share("common-size"),
-        below_mean=share("below-mean"),
+        dip=share("bandwidth.dip"),
+        node=share("bandwidth.prior-node"),
+        link=share("bandwidth.prior-link"),
+        boundary=share("bandwidth.prior-boundary"),
+        spread=share("bandwidth.spread"),
+        common_size=share("bandwidth.common-size"),
+        below_mean=share("bandwidth.below-mean"),
         settle=int(known.number("bandwidth.settle")),
     )

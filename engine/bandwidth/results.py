@@ -40,6 +40,7 @@ class Results:
     _view: MatrixView | None = None
     _changed: bool = False
     _revision: int = 0
+    _names: dict[str, str] = field(default_factory=dict)
 
     def add(self, one: Observation) -> None:
         """Take in one result; a later one of the same name replaces it."""
@@ -53,26 +54,43 @@ class Results:
         return bool(self._runs)
 
     def view(
-        self, nodes: Sequence[Node], types: Mapping[str, str | None], known: Knowledge
+        self,
+        nodes: Sequence[Node],
+        types: Mapping[str, str | None],
+        hosts: Mapping[str, str],
+        known: Knowledge,
     ) -> MatrixView | None:
-        """The matrix of everything so far, made anew only when a result has come. `types`: instance types read on the nodes."""
+        """The matrix of everything so far, made anew only when something has come. `types` and `hosts`: instance types and host
+        names as read on the nodes; a log names hosts, not nodes."""
         if not self._runs:
             return None
-        if self._changed or self._view is None:
+        names = _names(nodes, hosts)
+        if self._changed or self._view is None or names != self._names:
             from straggler.engine.bandwidth import judging
 
             self._revision += 1
-            self._changed = False
+            self._changed, self._names = False, names
             self._view = judging.view(
                 [run for runs in self._runs.values() for run in runs if run.hosts],
                 known,
                 instance_type=_type(nodes, types),
                 placements={node.id: node.placement for node in nodes},
                 nodes=[node.id for node in nodes],
-                names={name: node.id for node in nodes for name in node.names},
+                names=names,
                 revision=self._revision,
             )
         return self._view
+
+
+def _names(nodes: Sequence[Node], hosts: Mapping[str, str]) -> dict[str, str]:
+    """Every name that belongs to one node only, whole and up to the first dot, with that node."""
+    said: dict[str, set[str]] = {}
+    for node in nodes:
+        for name in (*node.names, hosts.get(node.id, "")):
+            for form in {name, name.partition(".")[0]}:
+                said.setdefault(form, set()).add(node.id)
+    ids = {node.id for node in nodes}
+    return {name: next(iter(own)) for name, own in said.items() if len(own) == 1 and name and name not in ids}
 
 
 def _type(nodes: Sequence[Node], types: Mapping[str, str | None]) -> str | None:

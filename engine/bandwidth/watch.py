@@ -13,6 +13,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import dataclass
 from pathlib import Path
 
+from straggler.engine.bandwidth.results import Source
 from straggler.engine.bandwidth.so_far import MOST_BYTES, closed
 
 POLL_SECONDS = 2.0
@@ -58,6 +59,23 @@ async def appearing(
         given = {name: seen for name, seen in given.items() if name in now}
         before = now
         await sleep(poll)
+
+
+async def present(folder: Path) -> AsyncIterator[tuple[str, bytes]]:
+    """Name below `folder` and bytes of every file that is there now, whole or not: how a run ended is for its reader to say."""
+    for name, seen in (await asyncio.to_thread(_look, folder)).items():
+        data = await asyncio.to_thread(_read, folder / name, seen)
+        if data is not None:
+            yield name, data
+
+
+def folder_source(folder: Path) -> Source:
+    """A folder of results as a session takes them: those that are there, or also those that appear."""
+
+    def results(follow: bool) -> AsyncIterator[tuple[str, bytes]]:
+        return appearing(folder) if follow else present(folder)
+
+    return results
 
 
 def _look(folder: Path) -> dict[str, _Seen]:

@@ -129,7 +129,7 @@ def _subjects(blame: Blame, view: MatrixView) -> tuple[str, ...]:
                 if label in sides:
                     sides[label].append(node)
     held: list[list[str]] = [nodes for nodes in sides.values() if nodes]
-    return tuple(min(held, key=len)) if held else ()
+    return tuple(sorted(held, key=len)[0]) if held else ()
 
 
 # What proves nothing yet.

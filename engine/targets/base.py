@@ -20,7 +20,7 @@ class Target:
     `spec` is what a session records to say what was asked (plain values, no secrets). `starts` lists the local programs that
     reaching this target starts (ProxyCommand, Match exec): they are shown before anything runs.
     `now` is the target's own clock where that is simulated (Unix seconds); None: the real one.
-    `results` gives the results of pairwise runs on these nodes, where there are any.
+    `results` gives the results of pairwise runs on these nodes, where there are any; `follow`: more may appear at any time.
     """
 
     kind: str
@@ -31,3 +31,4 @@ class Target:
     starts: tuple[str, ...] = ()
     now: float | None = None
     results: Source | None = None
+    follow: bool = False

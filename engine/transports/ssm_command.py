@@ -36,9 +36,13 @@ class Document:
 
 DOCUMENTS = (
     Document("AWS-StartNonInteractiveCommand", False, {"separateOutputStream": ["true"]}),
+    Document("AmazonEKS-ExecuteNonInteractiveCommand", False, {}),
     Document("AWS-StartInteractiveCommand", True, {}),
 )
-"""In the order they are tried; the next one only where the one before is missing or denied."""
+"""In the order they are tried; the next one only where the one before is missing or denied.
+
+The second is what AWS's helper for the nodes of EKS clusters uses; its output comes all at the end, without an exit code.
+"""
 
 
 def parameters(document: Document, script: Script) -> dict[str, list[str]]:

@@ -103,19 +103,15 @@ class Sessions:
                         continue
                 elif document_refused(error, document.name):
                     self.refused[document.name] = met.why
-                    if self._left():
-                        continue
+                    continue
             raise met
 
-    def _left(self) -> list[Document]:
-        return [one for one in DOCUMENTS if one.name not in self.refused]
-
     def _document(self) -> Document:
-        left = self._left()
-        if not left:
-            first = DOCUMENTS[0].name
-            raise TransportError(Status.DENIED, f"{first} cannot be used here: {self.refused[first]}")
-        return left[0]
+        for one in DOCUMENTS:
+            if one.name not in self.refused:
+                return one
+        first = DOCUMENTS[0].name
+        raise TransportError(Status.DENIED, f"{first} cannot be used here: {self.refused[first]}")
 
     async def _start(self, target: str, document: Document, wanted: Mapping[str, list[str]]) -> Session:
         call = asyncio.ensure_future(

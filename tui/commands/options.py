@@ -6,6 +6,7 @@ import argparse
 import getpass
 import os
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -59,6 +60,12 @@ def add_common(parser: argparse.ArgumentParser) -> None:
         "--since", metavar="T", help="start of the time of interest: 2h, 3d, 2026-11-30T03:12Z (2h)"
     )
     group.add_argument("--until", metavar="T", help="end of it (now)")
+    group.add_argument(
+        "--results",
+        type=Path,
+        metavar="DIR",
+        help="results of pairwise runs to judge as well (straggler sweep --out DIR)",
+    )
     group.add_argument("--sudo", action="store_true", help="on the nodes, use sudo -n for what needs root")
     add_state(parser)
 
@@ -81,6 +88,19 @@ def _count(text: str) -> int:
 
 def target_of(args: argparse.Namespace, pace: float = 0.0) -> Target | None:
     """The target the arguments name, or None when they name none. Raises UsageError or FatalError."""
+    target, folder = _target_of(args, pace), getattr(args, "results", None)
+    if folder is None:
+        return target
+    if target is None:
+        raise UsageError(f"--results belongs to a target; without one: straggler matrix {folder}")
+    if not folder.is_dir():
+        raise UsageError(f"{folder} is no directory of results")
+    from straggler.engine.bandwidth.watch import folder_source
+
+    return replace(target, results=folder_source(folder), follow=True)
+
+
+def _target_of(args: argparse.Namespace, pace: float) -> Target | None:
     if args.demo is None and args.demo_nodes is not None:
         raise UsageError("--demo-nodes belongs to --demo")
     if args.cluster is not None:

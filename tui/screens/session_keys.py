@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from straggler.engine.errors import StragglerError
 from straggler.engine.model import Finding, Level, Node
 from straggler.engine.nodesets import fold
+from straggler.engine.rules import pairs
 from straggler.engine.safetext import safe
 from straggler.tui.items import key_of, nodes
 from straggler.tui.live import READING
@@ -48,6 +49,8 @@ class SessionKeys(Views):
         self.run_worker(self.live.judge_forever(), group="judge")
         work = self.live.play() if self.live.recording else self.live.gather(self.state_dir)
         self.run_worker(self._reading(work), group=READING)
+        if self.live.diagnosis.target.follow and not self.live.recording:
+            self.run_worker(self._reading(self.live.follow()), group="results")
 
     async def _reading(self, work: Awaitable[object]) -> None:
         """Whatever goes wrong while reading is said, and what came is kept."""
@@ -89,6 +92,8 @@ class SessionKeys(Views):
     def recheck(self, finding: Finding) -> None:
         if self.live.recording:
             self.say(RECORDING)
+        elif finding.rule == pairs.ID:
+            self.say("pairs are not run from here: the remedy says which run settles it (straggler sweep)")
         elif self.live.running:
             self.say("still reading; Esc stops it")
         else:
@@ -106,6 +111,9 @@ class SessionKeys(Views):
         """The reply the finding rests on, of the first node it shows on, with the telling lines marked."""
         from straggler.engine import triage
 
+        if finding.rule == pairs.ID:
+            self.go("matrix")
+            return
         self.marked = frozenset(one.text.strip() for one in finding.evidence)
         self.show_node(finding.subjects[0])
         self.go("output")
