@@ -69,6 +69,7 @@ class _Judgement:
         self.doubts: list[Doubt] = []
         self.notes: list[str] = list(matrix.notes)
         self.standing = dict.fromkeys(matrix.nodes, Standing.UNDECIDED)
+        self.usual: float | None = None
 
     def spoken(self) -> Attribution:
         matrix = self.matrix
@@ -95,6 +96,7 @@ class _Judgement:
             below_mean=below,
             notes=tuple(self.notes),
             settled=bool(len(matrix)) and not open_ and not self.doubts,
+            usual=self.usual,
         )
 
     # What caps many pairs.
@@ -117,6 +119,7 @@ class _Judgement:
                 break
             noise, causes, suspects, cap = trial
         y = self.log - noise.level
+        self.usual = float(np.exp(self.sign * noise.level))
         self._against_expectation(noise)
         lows = low_pairs(self.matrix, self.pairs.tolist(), y, cap, noise.level, noise, limits)
         self._nodes_and_boundaries(causes, suspects, y, cap, noise)
@@ -204,6 +207,7 @@ class _Judgement:
     def _mostly_slow(self, noise: Noise, inside: NDArray[np.bool_], best: Floats) -> dict[str, float | None]:
         """The better part is the smaller one: the fleet is slow, and its few good nodes are named."""
         matrix = self.matrix
+        self.usual = float(np.exp(self.sign * noise.level))
         top = best - noise.level
         for at, node in enumerate(matrix.nodes):
             if inside[at]:
@@ -234,6 +238,7 @@ class _Judgement:
         told = float(np.median(often[often > 0])) >= 2 or int(self.matrix.runs.sum()) >= 2 * len(self.matrix)
         if told and blame.confidence >= self.limits.accuse:
             self.blames.append(blame)
+            self.usual = (low + high) / 2
         else:
             self.notes.append(f"{blame.why}; too few runs, or too near, to say so for sure")
 

@@ -51,6 +51,8 @@ def _of_level(level: str, labels: Sequence[str], code: Ints, ends: Ints) -> list
     crossing = np.flatnonzero((one != other) & (one >= 0) & (other >= 0))
     low, high = np.minimum(one, other)[crossing], np.maximum(one, other)[crossing]
     found = []
+    if not len(crossing):
+        return []
     if len(labels) <= MOST_PLACES:
         key = low * len(labels) + high
         order = np.argsort(key, kind="stable")

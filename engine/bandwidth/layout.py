@@ -134,11 +134,13 @@ def _sorted_out(runs: Sequence[Run]) -> tuple[list[Run], list[Run], list[Run]]:
 
 
 def _comparable(runs: list[Run]) -> tuple[list[Run], list[str]]:
-    """The runs of the commonest unit and collective. One that failed before it said what it was belongs to them, too."""
-    counts = Counter((run.metric, run.collective) for run in runs if run.points)
-    if len(counts) <= 1:
+    """The runs of the commonest unit and collective. One that does not say what it was belongs to them, too."""
+    metrics = Counter(run.metric for run in runs if run.points)
+    if not metrics:
         return runs, []
-    (metric, collective), _ = max(counts.items(), key=lambda item: (item[1], str(item[0])))
+    metric = max(metrics, key=lambda one: (metrics[one], one.value))
+    said = Counter(run.collective for run in runs if run.points and run.metric is metric and run.collective)
+    collective = max(said, key=lambda one: (said[one], one), default=None)
     kept: list[Run] = []
     left: list[Run] = []
     for run in runs:
@@ -163,9 +165,9 @@ def _size(runs: Sequence[Run], share: float) -> int | None:
 
 def _best(runs: Sequence[Run], size: int | None, metric: Metric) -> _Best:
     pick = min if metric.lower_is_better else max
-    values = (
-        [run.points[size] for run in runs if run.state is RunState.OK and size in run.points] if size else []
-    )
+    # A size that a file does not give is kept as 0 bytes: still one and the same for all its runs.
+    done = [run for run in runs if run.state is RunState.OK]
+    values = [] if size is None else [run.points[size] for run in done if size in run.points]
     if values:
         return _Best(pick(values), RunState.OK)
     states = {run.state for run in runs}

@@ -121,7 +121,8 @@ class Standing(str, Enum):
 class Attribution:
     """Who is to blame, over one matrix. `scores`: per node of the matrix, its capability relative to the fleet (1.0 = as the
     others; None = no run). `below_mean`: pairs more than 5 % below the run's mean, the rule others use, for information.
-    `settled`: another round would change nothing that is said here.
+    `usual`: what a pair reaches that nothing is wrong with, in the matrix's unit: the level of those not accused or, of a fleet that
+    is slow as a whole, what it should be. `settled`: another round would change nothing that is said here.
     """
 
     verdicts: tuple[Blame, ...]
@@ -133,3 +134,4 @@ class Attribution:
     below_mean: tuple[tuple[str, str], ...] = ()
     notes: tuple[str, ...] = ()
     settled: bool = False
+    usual: float | None = None

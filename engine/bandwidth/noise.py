@@ -17,6 +17,9 @@ Ints = NDArray[np.int64]
 DEPTH = 0.7
 """A disturbed run is equally likely anywhere down to this (half the bandwidth)."""
 
+TAIL = 0.25
+"""How fast still deeper ones become rarer."""
+
 USUAL_RANGE = 0.3
 """Most slow-downs lie within this (a quarter of the bandwidth): what a free one is measured against."""
 
@@ -57,7 +60,9 @@ class Noise:
         """How likely a run is that lies `above` (below: negative) what its pair can reach."""
         z = above / self.spread
         calm = np.log1p(-self.dip) - 0.5 * z * z - math.log(self.spread * ROOT_TAU)
-        disturbed = np.where((above <= 0) & (above > -DEPTH), np.log(self.dip / DEPTH), FLOOR)
+        # Deeper ones are rarer, without an edge: a value just beyond one would speak for whatever lies a little lower.
+        deeper = np.minimum(above + DEPTH, 0) / TAIL
+        disturbed = np.where(above <= 0, math.log(self.dip / DEPTH) + deeper, FLOOR)
         density: Floats = np.maximum(np.logaddexp(calm, disturbed), FLOOR)
         return density
 

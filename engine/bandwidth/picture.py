@@ -32,6 +32,9 @@ FEW, LEAST = 4, 6
 """Sections that are always drawn, and the nodes that more of them have on average: more lines would hide what they part."""
 
 LABEL = 16
+
+SHIFTED = 0.05
+"""Half a digit: from there on the median and what the unaffected reach are not the same picture."""
 """Columns a row's label takes at most."""
 
 
@@ -70,24 +73,23 @@ class Picture:
     def __len__(self) -> int:
         return len(self.order)
 
-    @cached_property
-    def _short(self) -> float:
-        """How far the fleet as a whole is behind: beside its own median everything would look well."""
-        effects = [one.effect for one in self.view.attribution.verdicts if one.kind is Kind.CLUSTER]
-        return next((one for one in effects if one is not None and one > -1), 0.0)
-
     @property
     def norm_name(self) -> str:
-        return "what it should be" if self._short else "the median"
+        """What 9 stands for, in words."""
+        slow = any(one.kind is Kind.CLUSTER for one in self.view.attribution.verdicts)
+        return "what it should be" if slow else "what the unaffected reach" if self._shifted else "the median"
 
-    @cached_property
+    @property
+    def _shifted(self) -> bool:
+        found = self.view.attribution
+        return bool(found.usual and found.median and abs(found.usual / found.median - 1) >= SHIFTED)
+
+    @property
     def norm(self) -> float | None:
-        """The value that 9 stands for: the median, unless a verdict says that the median itself is slow."""
-        median = self.view.attribution.median
-        if median is None:
-            return None
-        fair = 1 + self._short
-        return median * fair if self.matrix.metric.lower_is_better else median / fair
+        """The value that 9 stands for: what a pair reaches that nothing is wrong with. Beside the median of a fleet that is slow
+        as a whole, or in its greater part, everything would look well."""
+        found = self.view.attribution
+        return found.median if found.usual is None else found.usual
 
     @cached_property
     def signs(self) -> Codes:
