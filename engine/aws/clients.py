@@ -6,7 +6,6 @@ botocore is loaded when clients are opened, not before: it takes longer than the
 from __future__ import annotations
 
 import asyncio
-import logging
 import os
 import threading
 import time
@@ -15,11 +14,12 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from straggler.engine.aws import guard
+from straggler.engine.aws.credentials import guarded_session, not_renewable, silent_session, uses_sso
 from straggler.engine.aws.errors import (
     Asked,
     AwsError,
     CredentialsExpired,
-    NoCredentials,
+    ServiceFault,
     Throttled,
     no_credentials,
     translate,
@@ -50,8 +50,6 @@ PATIENCE_SECONDS = 900.0
 """How often expired credentials are looked at again, and how long a run waits for someone to renew them."""
 
 MOST_PAGES = 2000
-
-_NOWHERE = logging.NullHandler()
 
 Answer = Mapping[str, Any]
 
@@ -160,11 +158,22 @@ class Clients:
         try:
             call = getattr(self._client(entry.service), xform_name(entry.name))
             answer: Answer = call(**params)
+            self._genuine(entry, answer)
         except guard.RefusedError:
             raise
         except Exception as error:
             raise translate(error, self.asked(entry)) from error
         return answer
+
+    def _genuine(self, entry: Operation, answer: Answer) -> None:
+        """Raises ServiceFault where botocore made an empty answer of something else: a proxy's page must not read as "none"."""
+        kind = answer.get("ResponseMetadata", {}).get("HTTPHeaders", {}).get("content-type", "")
+        shape = self._clients[entry.service].meta.service_model.operation_model(entry.name).output_shape
+        missing = [one for one in (shape.metadata.get("required", ()) if shape else ()) if one not in answer]
+        if "html" in kind or missing:
+            raise ServiceFault(
+                f"{entry.action}: what answered is not the service: look for a proxy or a sign-in page in between"
+            )
 
     def _client(self, service: str) -> Any:
         from botocore.config import Config
@@ -229,45 +238,6 @@ class Clients:
         return True
 
 
-def uses_sso(session: Session) -> bool:
-    """Whether this profile signs in through IAM Identity Center."""
-    config = session.get_scoped_config()
-    return "sso_session" in config or "sso_start_url" in config
-
-
-def not_renewable(session: Session) -> str:
-    """Why waiting for new credentials would be in vain; empty when someone may renew them from outside."""
-    credentials = session.get_credentials()
-    if credentials is not None and credentials.method == "env":
-        return "the AWS credentials in the environment have expired: export fresh ones and run again"
-    if "mfa_serial" in session.get_scoped_config():
-        return "the AWS session has expired and its profile asks for an MFA code: run again"
-    return ""
-
-
-def guarded_session(profile: str | None = None) -> Session:
-    """A session no client of which can leave the closed list."""
-    from botocore.session import Session as _Session
-
-    for name in ("botocore", "urllib3"):
-        # What they warn of comes back as an error, in our words; on stderr it would tear the screen.
-        logging.getLogger(name).addHandler(_NOWHERE)
-    session = _Session(profile=profile)
-    guard.install(session)
-    return session
-
-
-def silent_session(profile: str | None = None) -> Session:
-    """The same for when the screen is ours: a profile that would ask for an MFA code fails instead of asking."""
-
-    def nobody_to_ask(_: str) -> str:
-        raise NoCredentials("this profile asks for an MFA code: run again")
-
-    session = guarded_session(profile)
-    session.get_component("credential_provider").get_provider("assume-role")._prompter = nobody_to_ask
-    return session
-
-
 def open_clients(
     region: str | None = None,
     profile: str | None = None,
@@ -291,18 +261,3 @@ def open_clients(
     except Exception as error:
         raise translate(error, Asked("credentials", where, profile, sso)) from error
     return Clients(session, partial(silent_session, profile), where, profile, on_trouble=on_trouble)
-
-
-def local_programs(session: Session) -> tuple[str, ...]:
-    """The programs on this machine that the profile starts for its credentials, as botocore will start them."""
-    profiles: Mapping[str, Mapping[str, str]] = session.full_config.get("profiles", {})
-    found: list[str] = []
-    name: str | None = session.profile or "default"
-    seen: set[str] = set()
-    while name and name not in seen:
-        seen.add(name)
-        config = profiles.get(name, {})
-        if command := config.get("credential_process"):
-            found.append(command)
-        name = config.get("source_profile")
-    return tuple(found)

@@ -51,8 +51,12 @@ SESSION_KEY = Resource(
     ("StringLike", "kms:EncryptionContext:aws:ssm:SessionId", "*"),
 )
 
-SESSION_DOCUMENTS = ("AWS-StartNonInteractiveCommand", "AWS-StartInteractiveCommand")
-"""The documents a session may be started with, the second when the first is refused or missing."""
+SESSION_DOCUMENTS = (
+    "AWS-StartNonInteractiveCommand",
+    "AmazonEKS-ExecuteNonInteractiveCommand",
+    "AWS-StartInteractiveCommand",
+)
+"""The documents a session may be started with, each when those before it are refused or missing."""
 
 DOCUMENTS = tuple(
     Resource(f"arn:{{partition}}:ssm:{{region}}:*:document/{name}") for name in SESSION_DOCUMENTS

@@ -8,7 +8,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from straggler.engine.aws import arns, hyperpod, lookup, preflight, reading
-from straggler.engine.aws.clients import Clients, local_programs, open_clients
+from straggler.engine.aws.clients import Clients, open_clients
+from straggler.engine.aws.credentials import local_programs
 from straggler.engine.aws.errors import NotFound, Refused
 from straggler.engine.aws.reading import HyperPod
 from straggler.engine.errors import FatalError, UsageError

@@ -88,6 +88,8 @@ class FakeAws:
         self.calls: list[Call] = []
         self.missing: list[Call] = []
         """What was asked of moto that it does not have."""
+        self.wrong: list[str] = []
+        """Own answers that the service's model does not have; leaving with any is an AssertionError."""
         self.expired: set[str] = set()
         """Access keys that are not taken any more."""
         self._moto: Any = None
@@ -103,6 +105,7 @@ class FakeAws:
         self._server.shutdown()
         self._server.server_close()
         self._thread.join()
+        assert not self.wrong, self.wrong
 
     @property
     def url(self) -> str:
@@ -161,6 +164,10 @@ class FakeAws:
             )
         elif fault is not None and fault.code:
             response = protocol.error(request, service, fault.code, fault.message or fault.code, fault.http)
+        elif service == "ec2" and "DryRun=true" in request.get_data(as_text=True):
+            # moto does this for what changes something only.
+            why = "Request would have succeeded, but DryRun flag is set."
+            response = protocol.error(request, service, "DryRunOperation", why, 412)
         elif (service, name) in self.handlers:
             response = self._own(request, call)
         else:
@@ -179,6 +186,9 @@ class FakeAws:
             return protocol.answer(
                 call.service, call.operation, self.handlers[call.service, call.operation](call)
             )
+        except AssertionError as wrong:
+            self.wrong.append(str(wrong))
+            raise
         except ApiError as error:
             return protocol.error(request, call.service, error.code, error.message, error.http)
 

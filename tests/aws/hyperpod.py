@@ -7,6 +7,8 @@ from dataclasses import dataclass, field
 from datetime import datetime, timezone
 from typing import Any
 
+import botocore.session
+
 from tests.aws.fake import ACCOUNT, ApiError, Call, FakeAws, Handler
 
 BORN = datetime(2026, 11, 1, 8, 0, tzinfo=timezone.utc)
@@ -99,6 +101,21 @@ def cluster(name: str = "train", nodes: int = 4, *, controllers: int = 0, **abou
         made.about.setdefault("Orchestrator", {"Eks": {"ClusterArn": eks}})
         made.add_group("workers", nodes)
     return made
+
+
+def network(aws: FakeAws, subnets: Mapping[str, str]) -> dict[str, Any]:
+    """A VpcConfig of real subnets of this AWS: zone -> block of addresses."""
+    session = botocore.session.Session()
+    session.set_credentials("AKIATEST", "secret")
+    ec2 = session.create_client("ec2", region_name="us-east-1", endpoint_url=aws.url)
+    vpc = ec2.create_vpc(CidrBlock="10.1.0.0/16")["Vpc"]["VpcId"]
+    made = [
+        ec2.create_subnet(VpcId=vpc, CidrBlock=block, AvailabilityZone=zone)["Subnet"]["SubnetId"]
+        for zone, block in subnets.items()
+    ]
+    group = ec2.create_security_group(GroupName="efa", Description="efa", VpcId=vpc)["GroupId"]
+    aws.calls.clear()
+    return {"SecurityGroupIds": [group], "Subnets": made}
 
 
 def serve(aws: FakeAws, clusters: Sequence[FakeCluster]) -> None:

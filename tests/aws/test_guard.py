@@ -14,7 +14,8 @@ import botocore.tokens
 import pytest
 
 from straggler.engine.aws import guard
-from straggler.engine.aws.clients import Clients, guarded_session, open_clients
+from straggler.engine.aws.clients import Clients, open_clients
+from straggler.engine.aws.credentials import guarded_session, silent_session
 from straggler.engine.aws.operations import BY_NAME, OPERATIONS, Kind
 from tests.aws import protocol
 from tests.aws.fake import FakeAws
@@ -238,7 +239,7 @@ def test_only_one_file_makes_sessions_and_clients() -> None:
         for path in top.rglob("*.py")
         for what in makes(ast.parse(path.read_text()))
     }
-    assert makers == {("session", "clients.py"), ("client", "clients.py")}
+    assert makers == {("session", "credentials.py"), ("client", "clients.py")}
 
 
 def makes(tree: ast.Module) -> set[str]:
@@ -265,8 +266,6 @@ def makes(tree: ast.Module) -> set[str]:
 
 
 def test_a_renewed_session_is_guarded_like_the_first(aws: FakeAws) -> None:
-    from straggler.engine.aws.clients import silent_session
-
     client = silent_session().create_client("sagemaker", region_name="us-east-1")
     with pytest.raises(guard.RefusedError):
         client.delete_cluster(ClusterName="train")
