@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 import base64
-import contextlib
 import json
 import os
 import secrets
@@ -20,6 +19,7 @@ from dataclasses import dataclass, field
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
 from tests.ssm import fake_wire as wire
+from tests.ssm.child import Child
 from tests.ssm.faults import Faults
 
 OUTPUT, REQUEST, RESPONSE, COMPLETE, CHALLENGE, ANSWER, STDERR, EXIT = 1, 5, 6, 7, 8, 9, 11, 12
@@ -49,8 +49,7 @@ class Agent:
     data_key: Callable[[str, str], bytes] | None = None
     answer: Answer | None = None
     kept: dict[int, _Kept] = field(default_factory=dict)
-    done: asyncio.Event = field(default_factory=asyncio.Event)
-    process: asyncio.subprocess.Process | None = None
+    process: Child | None = None
     resends: int = 0
     heard: list[int] = field(default_factory=list)
     typed: asyncio.Queue[bytes] = field(default_factory=asyncio.Queue)
@@ -154,7 +153,8 @@ class Agent:
             for one in held:
                 self._out(one)
         if number in faults.kill and self.hang_up is not None:
-            self.hang_up()
+            # Once what stands in the queue has been sent, or not: a broken network does not ask.
+            asyncio.get_running_loop().call_soon(self.hang_up)
 
     def _control(self, kind: str) -> None:
         data, _ = wire.written(kind, b"")
@@ -177,7 +177,7 @@ class Agent:
     # A session.
 
     async def work(self) -> None:
-        """From the handshake to the end; `done` is set when the service may close the channel."""
+        """From the handshake to the end, when the service may close the channel."""
         again = asyncio.ensure_future(self.send_again())
         try:
             if self.faults.silent:
@@ -188,7 +188,6 @@ class Agent:
                     await self._drained()
         finally:
             again.cancel()
-            self.done.set()
 
     async def _drained(self) -> None:
         """As the agent: up to 2 s, then the channel is closed all the same. (Here it waits longer while the client is away.)"""
@@ -260,33 +259,32 @@ class Agent:
             await self._run_in_terminal()
 
     async def _run_command(self) -> None:
-        argv = shlex.split(self.command)
         try:
-            self.process = await asyncio.create_subprocess_exec(
-                *argv,
-                stdin=asyncio.subprocess.DEVNULL,
-                stdout=asyncio.subprocess.PIPE,
-                stderr=asyncio.subprocess.PIPE if self.separate else asyncio.subprocess.STDOUT,
-                env=self.env,
-            )
+            self.process = Child(shlex.split(self.command), self.env, terminal=False, merge=not self.separate)
         except OSError as error:
             if self.separate:
                 await self.say(EXIT, b"EXIT_CODE: 1")
             await self.say(STDERR, f"Error occurred starting the command: {error.strerror}".encode())
             return
-        assert self.process.stdout is not None
-        if not self.separate:
-            # Without the separate stream all comes at the end, and no exit code.
-            await self._pass_on((await self.process.communicate())[0], OUTPUT)
-            return
-        assert self.process.stderr is not None
-        await asyncio.gather(self._pump(self.process.stdout, OUTPUT), self._pump(self.process.stderr, STDERR))
-        code = await self.process.wait()
-        await self.say(EXIT, f"EXIT_CODE: {code if code >= 0 else -1}".encode())
+        child = self.process
+        try:
+            if child.err is None:
+                # Without the separate stream all comes at the end, and no exit code.
+                everything = b""
+                while data := await child.read(child.out, 65_536):
+                    everything += data
+                await self._pass_on(everything, OUTPUT)
+                return
+            await asyncio.gather(self._pump(child, child.out, OUTPUT), self._pump(child, child.err, STDERR))
+            code = await child.wait()
+        finally:
+            # The agent's worker ends with its session, and with it the pipes: whoever still writes is told so.
+            child.close()
+        await self.say(EXIT, f"EXIT_CODE: {max(code, -1)}".encode())
 
-    async def _pump(self, pipe: asyncio.StreamReader, payload_type: int) -> None:
+    async def _pump(self, child: Child, fd: int, payload_type: int) -> None:
         rest, passed = b"", 0
-        while data := await pipe.read(self.faults.chunk):
+        while data := await child.read(fd, self.faults.chunk):
             if not self.active:
                 # As the public agent: it stops reading for good, and the exit code comes as if all were well.
                 return
@@ -302,26 +300,15 @@ class Agent:
 
     async def _run_in_terminal(self) -> None:
         """A shell on a pseudo-terminal: with the document's command, or with what is typed."""
-        master, slave = os.openpty()
         argv = ["sh", "-c", self.command] if self.command else ["sh", "-i"]
-        self.process = await asyncio.create_subprocess_exec(
-            *argv, stdin=slave, stdout=slave, stderr=slave, env=self.env, start_new_session=True
-        )
-        os.close(slave)
-        loop, reader = asyncio.get_running_loop(), asyncio.StreamReader()
-        typing = asyncio.ensure_future(self._type(master))
-        pipe, _ = await loop.connect_read_pipe(
-            lambda: asyncio.StreamReaderProtocol(reader), os.fdopen(os.dup(master), "rb", 0)
-        )
+        child = self.process = Child(argv, self.env, terminal=True, merge=True)
+        typing = asyncio.ensure_future(self._type(child.out))
         try:
-            with contextlib.suppress(OSError):
-                while data := await reader.read(self.faults.chunk):
-                    await self.say(OUTPUT, data)
+            while data := await child.read(child.out, self.faults.chunk):
+                await self.say(OUTPUT, data)
         finally:
             typing.cancel()
-            pipe.close()
-            os.close(master)
-        await self.process.wait()
+            child.close()
 
     async def _type(self, master: int) -> None:
         while True:
@@ -334,9 +321,8 @@ class Agent:
 
     def kill(self) -> None:
         """As when a session is terminated: only the process the agent started, by SIGKILL."""
-        if self.process is not None and self.process.returncode is None:
-            with contextlib.suppress(ProcessLookupError):
-                self.process.kill()
+        if self.process is not None:
+            self.process.kill()
 
 
 def characters(data: bytes) -> tuple[bytes, bytes]:

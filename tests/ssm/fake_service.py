@@ -42,7 +42,8 @@ def refusal(code: str, message: str = "", operation: str = "StartSession", statu
         "Error": {"Code": code, "Message": message},
         "ResponseMetadata": {"HTTPStatusCode": status},
     }
-    return translate(ClientError(answer, operation), Asked(f"ssm:{operation}", "us-east-1"))
+    prefix = "kms" if operation == "GenerateDataKey" else "ssm"
+    return translate(ClientError(answer, operation), Asked(f"{prefix}:{operation}", "us-east-1"))
 
 
 @dataclass
@@ -167,7 +168,7 @@ class FakeService:
         told = self.sessions[SessionId]
         told.terminated = True
         told.agent.kill()
-        if told.work is not None and told.agent.process is None:
+        if told.work is not None:
             told.work.cancel()
         return {"SessionId": SessionId}
 
@@ -223,7 +224,8 @@ class FakeService:
     async def _serve(self, socket: ServerConnection, told: Told) -> None:
         agent = told.agent
         out: asyncio.Queue[bytes | None] = asyncio.Queue()
-        agent.send, agent.hang_up = out.put_nowait, lambda: out.put_nowait(None)
+        send = agent.send = out.put_nowait
+        agent.hang_up = socket.transport.abort
         if agent.faults.reason:
             await socket.send(_closed(told, agent.faults.reason))
             told.closed = True
@@ -231,36 +233,25 @@ class FakeService:
         if told.work is None:
             told.work = asyncio.ensure_future(agent.work())
             told.work.add_done_callback(self._worked)
+        told.work.add_done_callback(lambda _: out.put_nowait(None))
         writing = asyncio.ensure_future(self._write(socket, told, out))
         try:
             async for data in socket:
                 assert isinstance(data, bytes), "all frames but the first are binary"
                 agent.hear(data)
         finally:
-            if agent.send == out.put_nowait:
+            if agent.send is send:
                 agent.send = agent.hang_up = None
             writing.cancel()
             with contextlib.suppress(asyncio.CancelledError, ConnectionClosed):
                 await writing
 
     async def _write(self, socket: ServerConnection, told: Told, out: asyncio.Queue[bytes | None]) -> None:
-        ended = asyncio.ensure_future(told.agent.done.wait())
-        try:
-            while True:
-                following = asyncio.ensure_future(out.get())
-                await asyncio.wait({following, ended}, return_when=asyncio.FIRST_COMPLETED)
-                if not following.done():
-                    following.cancel()
-                    break
-                if (data := following.result()) is None:
-                    socket.transport.abort()
-                    return
-                await socket.send(data)
-            told.closed = True
-            await socket.send(_closed(told, ""))
-            await socket.close()
-        finally:
-            ended.cancel()
+        while (data := await out.get()) is not None:
+            await socket.send(data)
+        told.closed = True
+        await socket.send(_closed(told, ""))
+        await socket.close()
 
     def _worked(self, work: asyncio.Task[None]) -> None:
         if not work.cancelled() and (error := work.exception()) is not None:
@@ -279,8 +270,7 @@ class FakeService:
 
     async def settle(self) -> None:
         for told in self.sessions.values():
-            told.agent.kill()
-            if told.work is not None:
+            if told.work is not None and not told.terminated:
                 told.work.cancel()
         await asyncio.gather(
             *(one.work for one in self.sessions.values() if one.work), return_exceptions=True
