@@ -20,8 +20,12 @@ RECOVERY = 0.02
 """Share of the full rate that each token granted without a refusal gives back."""
 
 
+CATCH_UP = 0.5
+"""Seconds of a busy event loop's lateness that are made up for; a machine that slept does not burst when it wakes."""
+
+
 class TokenBucket:
-    """`rate` tokens a second, and none saved up: the service counts calls in each second."""
+    """`rate` tokens a second, and none saved up while nobody asks: the service counts calls in each second."""
 
     def __init__(self, rate: float, clock: Callable[[], float] | None = None) -> None:
         if rate <= 0:
@@ -38,6 +42,8 @@ class TokenBucket:
     async def take(self, urgency: float = 0.0) -> None:
         """Wait for a token; lower `urgency` goes first."""
         got: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        if not self._queue:
+            self._next = max(self._next, self._now())
         heapq.heappush(self._queue, (urgency, next(self._count), got))
         self._serve()
         try:
@@ -75,8 +81,7 @@ class TokenBucket:
                 return
             self._queue[0][2].set_result(None)
             heapq.heappop(self._queue)
-            # Not from `now`: what the event loop was late by is caught up, up to one token.
-            self._next = max(self._next, now - 1 / self.rate) + 1 / self.rate
+            self._next = max(self._next, now - CATCH_UP) + 1 / self.rate
             self.rate = min(self.full, self.rate + RECOVERY * self.full)
 
     def _now(self) -> float:

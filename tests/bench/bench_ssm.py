@@ -117,7 +117,7 @@ def memory() -> float:
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
 
 
-async def fleet(port: int, count: int, rate: float) -> None:
+async def fleet(port: int, count: int, rate: float, latency: float) -> None:
     control = Control(port)
     nodes = [Node(f"node-{number}") for number in range(count)]
     transport = SsmTransport(control, {one.id: one.id for one in nodes}, rate=rate)
@@ -191,7 +191,7 @@ def main() -> None:
         return
     count, latency, size = (40, 0.2, 200_000) if args.smoke else (args.nodes, args.latency, 5_000_000)
     small = Server(latency, 20_000)
-    asyncio.run(fleet(small.port, count, args.rate))
+    asyncio.run(fleet(small.port, count, args.rate, latency))
     small.close()
     big = Server(0.0, size)
     asyncio.run(large(big.port, size, 1 if args.smoke else 3))
