@@ -161,9 +161,16 @@ def _read_block(head: bytes, body: bytes, *, whole: bool) -> Block | None:
     )
 
 
+_MANGLED = re.compile(rb"\xef(?![\x80-\xbf])")
+
+
 def _sound(words: bytes, body: bytes, crc: int, size: int) -> bytes | None:
-    """The body as the node had it, or None. A terminal in between turns newlines into CR LF: that is undone, then checked."""
-    for candidate in (body, body.removesuffix(b"\r").replace(b"\r\n", b"\n")):
+    """The body as the node had it, or None. What is known to alter it on the way is undone, then checked.
+
+    A terminal turns newlines into CR LF; the SSM agent leaves only the first byte of each U+FFFD.
+    """
+    plain = body.removesuffix(b"\r").replace(b"\r\n", b"\n")
+    for candidate in (body, plain, _MANGLED.sub(b"\xef\xbf\xbd", plain)):
         if len(words) + len(candidate) == size and cksum(words + candidate) == crc:
             return candidate
     return None

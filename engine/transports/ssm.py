@@ -36,14 +36,13 @@ class SsmTransport:
         rate: float,
         limit: int = 128,
         urgency: Callable[[Node], float] | None = None,
-        ca_bundle: str | None = None,
     ) -> None:
         self.limit = limit
         self.bucket = TokenBucket(rate)
         self._targets = targets
         self._urgency = urgency or (lambda node: 0.0)
         self._sessions = Sessions(calls, self.bucket)
-        self._dialer = Dialer(ca_bundle)
+        self._dialer = Dialer()
 
     async def run(self, node: Node, script: Script) -> AsyncIterator[bytes]:
         session = await self._sessions.start(self._targets[node.id], script, self._urgency(node))

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import logging
+import os
 import ssl
 import uuid
 from functools import cached_property
@@ -38,10 +39,10 @@ _LOOPBACK = ("127.0.0.1", "localhost", "::1")
 
 
 class Dialer:
-    """Opens data channels. `ca_bundle`: a file of certificates to trust besides the system's (AWS_CA_BUNDLE)."""
+    """Opens data channels. As for the APIs, AWS_CA_BUNDLE names a file of certificates to trust besides the system's."""
 
-    def __init__(self, ca_bundle: str | None = None) -> None:
-        self._ca_bundle = ca_bundle
+    def __init__(self) -> None:
+        self._ca_bundle = os.environ.get("AWS_CA_BUNDLE")
         self.client = str(uuid.uuid4())
 
     @cached_property
@@ -49,7 +50,11 @@ class Dialer:
         # Made once: reading the system's certificates takes longer than a handshake.
         context = ssl.create_default_context()
         if self._ca_bundle:
-            context.load_verify_locations(self._ca_bundle)
+            try:
+                context.load_verify_locations(self._ca_bundle)
+            except OSError as error:
+                why = f"AWS_CA_BUNDLE names no file of certificates that can be read ({error.strerror})"
+                raise TransportError(Status.FAILED, why) from error
         return context
 
     async def open(self, session: Session) -> ClientConnection:
@@ -78,7 +83,11 @@ class Dialer:
             await socket.send(self._hello(session))
             return socket
         except ssl.SSLCertVerificationError:
-            why, transient = "the certificate of the ssmmessages endpoint is not trusted here (proxy?)", False
+            why = "the certificate of the ssmmessages endpoint is not trusted here (a proxy? name its CA in AWS_CA_BUNDLE)"
+            transient = False
+        except ImportError:
+            # The library's own word for it, before anything is sent.
+            why, transient = "a SOCKS proxy is set, which needs the Python package python-socks", False
         except InvalidStatus as error:
             status = error.response.status_code
             why, transient = f"the ssmmessages endpoint refused the connection (HTTP {status})", True

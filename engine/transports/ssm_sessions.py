@@ -177,10 +177,12 @@ class Sessions:
 
     async def close(self) -> None:
         """Wait for what is still being ended. What is not, is in `left_open`."""
-        if self._ending:
-            await asyncio.wait(set(self._ending), timeout=CLOSING_SECONDS)
-        for task in self._ending:
+        if not self._ending:
+            return
+        _, late = await asyncio.wait(set(self._ending), timeout=CLOSING_SECONDS)
+        for task in late:
             task.cancel()
+        await asyncio.gather(*late, return_exceptions=True)
 
     def _background(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
         task = asyncio.ensure_future(work)

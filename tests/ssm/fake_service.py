@@ -9,6 +9,7 @@ import contextlib
 import json
 import os
 import secrets
+import ssl
 import time
 import uuid
 from collections import defaultdict
@@ -78,6 +79,7 @@ class FakeService:
     refusals: dict[str, list[Exception | None]] = field(default_factory=lambda: defaultdict(list))
     sessions: dict[str, Told] = field(default_factory=dict)
     port: int = 0
+    tls: ssl.SSLContext | None = None
     starts: list[float] = field(default_factory=list)
     throttled: int = 0
     trouble: list[BaseException] = field(default_factory=list)
@@ -154,7 +156,8 @@ class FakeService:
         return self._way(told)
 
     def _way(self, told: Told) -> Mapping[str, Any]:
-        url = f"ws://127.0.0.1:{self.port}/v1/data-channel/{told.id}?role=publish_subscribe&c={CANARY}"
+        scheme = "wss" if self.tls else "ws"
+        url = f"{scheme}://127.0.0.1:{self.port}/v1/data-channel/{told.id}?role=publish_subscribe&c={CANARY}"
         return {"SessionId": told.id, "TokenValue": told.token, "StreamUrl": url}
 
     def _ResumeSession(self, SessionId: str) -> Mapping[str, Any]:
@@ -293,7 +296,10 @@ def _closed(told: Told, output: str) -> bytes:
 @contextlib.asynccontextmanager
 async def running(service: FakeService) -> AsyncIterator[FakeService]:
     """The service on a free port. What a strict service would have complained of fails the test."""
-    async with serve(service._channel, "127.0.0.1", 0, compression=None, ping_interval=None) as server:
+    where = ("127.0.0.1", 0)
+    async with serve(
+        service._channel, *where, ssl=service.tls, compression=None, ping_interval=None
+    ) as server:
         service.port = next(iter(server.sockets)).getsockname()[1]
         try:
             yield service

@@ -57,7 +57,8 @@ async def test_what_a_tool_prints_arrives_character_by_character(
     tools = FakeTools(tmp_path_factory.mktemp("tools"))
     tools.tool("uname", {("*",): Said("Linux nöde 6.1 ✓\n")})
     service = FakeService(env={"PATH": f"{tools.home}:/usr/bin:/bin"})
-    probe = nodeshell.collector("uname -a; printf '\\377\\376 raw \\n'")
+    # The agent passes on bytes that are no text, and mangles the one character that stands for them.
+    probe = nodeshell.collector("uname -a; printf '\\377\\376 raw \\357\\277\\275 replaced\\n'")
     script = Script(nodeshell.NONCE, nodeshell.rendered(probe))
     async with fleet(service) as transport:
         asked = await ask(transport, script)
@@ -65,7 +66,7 @@ async def test_what_a_tool_prints_arrives_character_by_character(
     frames = list(FrameReader(nodeshell.NONCE, 1).feed(asked.data))
     assert [type(one) for one in frames] == [Hello, Block, Done]
     [block] = [one for one in frames if isinstance(one, Block)]
-    assert (block.status, block.text) == (Status.OK, "Linux nöde 6.1 ✓\n\\xff\\xfe raw \n")
+    assert (block.status, block.text) == (Status.OK, "Linux nöde 6.1 ✓\n\\xff\\xfe raw \ufffd replaced\n")
 
 
 async def test_a_cancelled_script_tidies_up_behind_itself() -> None:

@@ -196,6 +196,23 @@ async def test_an_ending_that_is_throttled_is_tried_again() -> None:
     assert service.left == set()
 
 
+async def test_an_ending_that_does_not_end_holds_nobody_up_for_long(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("ENDING_SECONDS", "CLOSING_SECONDS"):
+        monkeypatch.setattr(f"straggler.engine.transports.ssm_sessions.{name}", 0.1)
+    service = FakeService()
+    original = service.call
+
+    async def hang(name: str, operation: str, **parameters: object) -> object:
+        if operation == "TerminateSession":
+            await asyncio.Event().wait()
+        return await original(name, operation, **parameters)
+
+    service.call = hang  # type: ignore[method-assign, assignment]
+    async with fleet(service) as transport:
+        assert (await ask(transport, saying("x"))).error is None
+    assert set(transport.left_open) == service.started
+
+
 async def test_an_answer_without_a_way_to_the_session_still_ends_it() -> None:
     service = FakeService()
     original = service._way
