@@ -140,16 +140,19 @@ def attributed(
             (one.nodes[int(one.a[at])], one.nodes[int(one.b[at])])
             for at in np.flatnonzero(one.value < 0.95 * mean)
         )
+    middle = float(np.median(good)) if len(good) else None
+    slow = next((b.effect for b in verdicts if b.kind is Kind.CLUSTER and b.effect is not None), 0.0)
     return Attribution(
         verdicts,
         doubts,
-        float(np.median(good)) if len(good) else None,
+        middle,
         mean,
         scores,
         stand | (standings or {}),
         low,
         notes,
         settled,
+        None if middle is None else middle / (1 + slow),
     )
 
 

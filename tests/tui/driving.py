@@ -48,15 +48,22 @@ class Held:
 
 
 def holding(target: Target, *held: str) -> Target:
-    return replace(target, transport=Held(target.transport, frozenset(held)))
+    """Some nodes never answer, and no pairwise run comes between what the others say."""
+    return replace(target, transport=Held(target.transport, frozenset(held)), results=None)
+
+
+def hosts_only(scenario: str, count: int = 16) -> Target:
+    """The demo without its pairwise runs: what the nodes say of themselves."""
+    return replace(demo_target(scenario, count), results=None)
 
 
 def app_for(
     target: Target | str | None = "xid-79", state: Path | None = None, *, count: int = 16, **more: object
 ) -> StragglerApp:
-    """The app as the command line would start it, with everything frozen that moves by itself."""
+    """The app as the command line would start it, with everything frozen that moves by itself; a scenario's name without its
+    pairwise runs."""
     if isinstance(target, str):
-        target = demo_target(target, count)
+        target = hosts_only(target, count)
     start = Start(
         target=target,
         symptom="everything",

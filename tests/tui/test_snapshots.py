@@ -9,12 +9,11 @@ from typing import Any
 import pytest
 from textual.pilot import Pilot
 
-from straggler.engine.targets.demo import demo_target
 from straggler.tui.app import StragglerApp
 from straggler.tui.panes.findings import FindingsPane
 from straggler.tui.panes.output import OutputPane
 from straggler.tui.panes.remedy import RemedyPane
-from tests.tui.driving import app_for, gathered, holding, live_of, main_of, painted, shown, until
+from tests.tui.driving import app_for, gathered, holding, hosts_only, live_of, main_of, painted, shown, until
 
 Before = Callable[[Pilot[None]], Awaitable[None]]
 SIZES = ((80, 24), (120, 40))
@@ -85,7 +84,7 @@ STATES: dict[str, tuple[str, Before]] = {
 
 def make(scenario: str, state: Path, **more: Any) -> StragglerApp:
     if scenario.startswith("held"):
-        inner = demo_target("healthy" if scenario == "held-healthy" else "efa-down", 16)
+        inner = hosts_only("healthy" if scenario == "held-healthy" else "efa-down", 16)
         return app_for(holding(inner, "worker-003", "worker-009", "worker-012"), state, **more)
     return app_for(scenario, state, **more)
 
