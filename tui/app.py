@@ -182,11 +182,19 @@ class StragglerApp(OneKeyAtATime):
             self._files, partial(open_live, self.start, target, symptom, replay)
         )
         self.live = prepared.live()
+        if target.hyperpod is not None:
+            target.hyperpod.clients.on_trouble = self._trouble
         screen = MainScreen(self.live, prepared.remedies, start=self.start, acks=prepared.acks)
         if isinstance(self.screen, MainScreen):
             await self.switch_screen(screen)
         else:
             await self.push_screen(screen)
+        if target.notes:
+            more = f" · and {len(target.notes) - 1} more" if len(target.notes) > 1 else ""
+            self._tell(Notice(f"{target.notes[0]}{more}"))
+
+    def _trouble(self, line: str) -> None:
+        self._tell(Notice(line, bad=line.startswith("waiting")))
 
     # The end.
 

@@ -41,7 +41,9 @@ async def ask_target(app: StragglerApp, start: Start) -> Start:
 
     trouble = typed = ""
     while True:
-        screen = ChooserScreen(sources(start.state_dir), trouble, typed)
+        screen = ChooserScreen(
+            sources(start.state_dir, region=start.region, profile=start.profile), trouble, typed
+        )
         choice = await app.push_screen_wait(screen)
         try:
             return await _opened(app, start, choice)
@@ -66,6 +68,13 @@ def _target(app: StragglerApp, choice: Choice, loop: asyncio.AbstractEventLoop) 
         from straggler.engine.targets.demo import demo_target
 
         return demo_target(choice.values[0], pace=PACE)
+    if choice.kind == "hyperpod":
+        from straggler.engine import knowledge
+        from straggler.engine.targets.hyperpod import hyperpod_target
+        from straggler.tui.commands.options import config_dir
+
+        rate = knowledge.load(config_dir()).number("ssm.sessions-a-second")
+        return hyperpod_target(choice.values[0], profile=app.start.profile, rate=rate, ask=False)
     if choice.kind == "local":
         from straggler.engine.targets.local import local_target
 

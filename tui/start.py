@@ -18,7 +18,8 @@ class Start:
     """`target` None: the chooser asks. `symptom` None: the intake asks, or everything is read when `guided` is off.
 
     `replay` is a recorded session to show instead of reading `target`. `clock` gives Unix seconds, and `shown_session` is
-    what the title bar calls the session instead of its id: pictures and snapshots freeze both.
+    what the title bar calls the session instead of its id: pictures and snapshots freeze both. `region` and `profile`: where
+    the chooser looks for HyperPod clusters.
     """
 
     target: Target | None = None
@@ -35,3 +36,5 @@ class Start:
     clock: Callable[[], float] = time.time
     shown_session: str = ""
     theme: str = "straggler-dark"
+    region: str | None = None
+    profile: str | None = None

@@ -58,7 +58,7 @@ class Clients:
     """Every AWS call of a run. Safe to use from one event loop after another, and to drop at any time.
 
     `make_session` reads profile and sign-in anew, when the credentials of `session` have expired. `on_trouble` hears one
-    line when calls wait for new credentials, and "" when they go on.
+    line when calls wait for new credentials and one when they go on. `patience`: seconds they wait at most; 0: not at all.
     """
 
     def __init__(
@@ -68,7 +68,7 @@ class Clients:
         region: str,
         profile: str | None = None,
         *,
-        patience: float = PATIENCE_SECONDS,
+        patience: float = 0.0,
         tries: int = ATTEMPTS,
         on_trouble: Callable[[str], None] = lambda _: None,
     ) -> None:
@@ -131,7 +131,7 @@ class Clients:
 
     def elsewhere(self, region: str) -> Clients:
         """The same credentials in another region. Impatient: it is for looking around, and one try must do."""
-        return Clients(self._session, self._make_session, region, self.profile, patience=0.0, tries=1)
+        return Clients(self._session, self._make_session, region, self.profile, tries=1)
 
     def close(self) -> None:
         self._workers.close()
@@ -205,6 +205,8 @@ class Clients:
 
     async def _renewed(self, error: CredentialsExpired) -> None:
         """Come back when there are new credentials. One caller looks for them, the others wait for it. Raises `error`."""
+        if self.patience <= 0:
+            raise error
         if why := not_renewable(self._session):
             raise CredentialsExpired(why, error.code) from error
         if self._renewing is not None:
@@ -218,10 +220,10 @@ class Clients:
                 if time.monotonic() >= until:
                     raise error
                 await asyncio.sleep(RENEWAL_SECONDS)
+            self.on_trouble("the AWS credentials are good again: going on")
         finally:
             waiting, self._renewing = self._renewing, None
             waiting.set_result(None)
-            self.on_trouble("")
 
     def _take_new_credentials(self) -> bool:
         """In a worker: read profile and sign-in again, and keep them when AWS takes them."""
@@ -238,14 +240,12 @@ class Clients:
         return True
 
 
-def open_clients(
-    region: str | None = None,
-    profile: str | None = None,
-    *,
-    on_trouble: Callable[[str], None] = lambda _: None,
-) -> Clients:
-    """Blocking, and may ask for an MFA code on the terminal: before any full screen. Raises AwsError or UsageError."""
-    session = guarded_session(profile)
+def open_clients(region: str | None = None, profile: str | None = None, *, ask: bool = True) -> Clients:
+    """Blocking. With `ask` it may ask for an MFA code on the terminal: before any full screen.
+
+    Raises AwsError or UsageError. The clients are impatient until someone is there who hears of trouble.
+    """
+    session = guarded_session(profile) if ask else silent_session(profile)
     try:
         where = region or os.environ.get("AWS_REGION") or session.get_config_variable("region")
         sso = uses_sso(session)
@@ -260,4 +260,4 @@ def open_clients(
         credentials.get_frozen_credentials()
     except Exception as error:
         raise translate(error, Asked("credentials", where, profile, sso)) from error
-    return Clients(session, partial(silent_session, profile), where, profile, on_trouble=on_trouble)
+    return Clients(session, partial(silent_session, profile), where, profile)

@@ -47,7 +47,9 @@ def silent_session(profile: str | None = None) -> Session:
     """The same for when the screen is ours: a profile that would ask for an MFA code fails instead of asking."""
 
     def nobody_to_ask(_: str) -> str:
-        raise NoCredentials("this profile asks for an MFA code: run again")
+        raise NoCredentials(
+            "this profile asks for an MFA code: name the cluster on the command line, where it can ask"
+        )
 
     session = guarded_session(profile)
     session.get_component("credential_provider").get_provider("assume-role")._prompter = nobody_to_ask

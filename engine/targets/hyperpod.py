@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import difflib
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from straggler.engine.aws import arns, hyperpod, lookup, preflight, reading
-from straggler.engine.aws.clients import Clients, open_clients
+from straggler.engine.aws.clients import PATIENCE_SECONDS, Clients, open_clients
 from straggler.engine.aws.credentials import local_programs
 from straggler.engine.aws.errors import NotFound, Refused
 from straggler.engine.aws.reading import HyperPod
@@ -33,51 +33,49 @@ def hyperpod_target(
     orchestrator: str | None = None,
     scope: Scope | None = None,
     rate: float,
-    say: Callable[[str], None] = lambda _: None,
+    ask: bool = True,
 ) -> Target:
     """The target for `--cluster NAME_OR_ARN`. Blocks while it is read; no event loop may be running in this thread.
 
-    `rate`: sessions started a second. `say` hears what is worth a line before the session starts.
+    `rate`: sessions started a second. `ask`: an MFA code may be asked for on the terminal.
     Raises UsageError, or FatalError with the way out.
     """
     name, where = arns.settle(cluster, region)
-    clients = open_clients(where, profile, on_trouble=say)
+    clients = open_clients(where, profile, ask=ask)
     try:
-        return asyncio.run(_target(clients, name, orchestrator, scope or Scope(), rate, say))
+        target = asyncio.run(_target(clients, name, orchestrator, scope or Scope(), rate))
     except BaseException:
         clients.close()
         raise
+    clients.patience = PATIENCE_SECONDS
+    return target
 
 
-async def _target(
-    clients: Clients,
-    name: str,
-    orchestrator: str | None,
-    scope: Scope,
-    rate: float,
-    say: Callable[[str], None],
-) -> Target:
+async def _target(clients: Clients, name: str, orchestrator: str | None, scope: Scope, rate: float) -> Target:
     try:
         pod = await reading.read(clients, name)
     except (NotFound, Refused) as error:
         raise await lookup.not_there(clients, name, error) from error
     _agree(pod.cluster, orchestrator)
-    if not pod.cluster.described:
-        say(
-            "without sagemaker:DescribeCluster: status, groups, network and orchestrator of the cluster are unknown"
-        )
     if not pod.members:
         raise FatalError(_no_nodes(pod.cluster))
-    if pod.cluster.status == "Deleting":
-        say(f"cluster {pod.cluster.name} is being deleted; what is left of it is read")
     chosen = choose(pod.members, scope)
-    told, _ = await asyncio.gather(preflight.check(pod), pod.place(chosen))
-    pod.preflight = told
-    for line in preflight.costs(told, {}):
-        say(line)
-    if pod.unplaced:
-        say(pod.unplaced)
+    pod.preflight, _ = await asyncio.gather(preflight.check(pod), pod.place(chosen))
     return _as_target(pod, chosen, rate)
+
+
+def _notes(pod: HyperPod) -> tuple[str, ...]:
+    """What the operator should know before the nodes are read."""
+    lines = []
+    if not pod.cluster.described:
+        lines.append(
+            "without sagemaker:DescribeCluster: unknown: status, groups, network and orchestrator of the cluster"
+        )
+    if pod.cluster.status == "Deleting":
+        lines.append(f"cluster {pod.cluster.name} is being deleted; what is left of it is read")
+    if pod.unplaced:
+        lines.append(pod.unplaced)
+    return (*lines, *(preflight.costs(pod.preflight, {}) if pod.preflight else ()))
 
 
 def _agree(cluster: hyperpod.Cluster, wanted: str | None) -> None:
@@ -169,6 +167,8 @@ def _as_target(pod: HyperPod, chosen: Sequence[hyperpod.Member], rate: float) ->
         ),
         spec=spec,
         starts=local_programs(pod.clients.session),
+        notes=_notes(pod),
+        hyperpod=pod,
     )
 
 

@@ -76,6 +76,18 @@ class Quiet(WSGIRequestHandler):
         pass
 
 
+def _typed(start_response: Any, request: Request) -> Any:
+    """moto answers JSON as text/html; AWS does not."""
+
+    def start(status: str, headers: list[tuple[str, str]], *rest: Any) -> Any:
+        if "X-Amz-Target" in request.headers:
+            others = [(name, value) for name, value in headers if name.lower() != "content-type"]
+            headers = [*others, ("Content-Type", request.mimetype)]
+        return start_response(status, headers, *rest)
+
+    return start
+
+
 Handler = Callable[[Call], Mapping[str, Any]]
 
 
@@ -172,6 +184,7 @@ class FakeAws:
             response = self._own(request, call)
         else:
             response = self._behind(environ, request)
+            start_response = _typed(start_response, request)
         try:
             done: Iterable[bytes] = response(environ, start_response)
         except NotImplementedError as missing:

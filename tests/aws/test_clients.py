@@ -283,13 +283,20 @@ def shared_keys(home: Path, monkeypatch: pytest.MonkeyPatch, key: str) -> None:
         monkeypatch.delenv(name, raising=False)
 
 
+def patient(heard: list[str], seconds: float = 60.0) -> Clients:
+    """Clients as a session has them."""
+    clients = open_clients()
+    clients.patience, clients.on_trouble = seconds, heard.append
+    return clients
+
+
 async def test_credentials_that_expire_mid_run_pause_it_until_they_are_renewed(
     served: FakeAws, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(module, "RENEWAL_SECONDS", 0.05)
     shared_keys(tmp_path, monkeypatch, "AKIAOLD")
     heard: list[str] = []
-    clients = open_clients(on_trouble=heard.append)
+    clients = patient(heard)
     await describe(clients)
     served.expired.add("AKIAOLD")
     waiting = [asyncio.ensure_future(describe(clients)) for _ in range(5)]
@@ -302,7 +309,7 @@ async def test_credentials_that_expire_mid_run_pause_it_until_they_are_renewed(
     shared_keys(tmp_path, monkeypatch, "AKIANEW")
     answers = await asyncio.wait_for(asyncio.gather(*waiting), 30)
     assert [one["ClusterName"] for one in answers] == ["train"] * 5
-    assert heard[1:] == [""]
+    assert heard[1:] == ["the AWS credentials are good again: going on"]
     assert served.calls[-1].key == "AKIANEW"
 
 
@@ -311,8 +318,7 @@ async def test_nobody_waits_for_ever(
 ) -> None:
     monkeypatch.setattr(module, "RENEWAL_SECONDS", 0.05)
     shared_keys(tmp_path, monkeypatch, "AKIAOLD")
-    clients = open_clients()
-    clients.patience = 0.2
+    clients = patient([], 0.2)
     served.expired.add("AKIAOLD")
     answers = await asyncio.wait_for(
         asyncio.gather(describe(clients), describe(clients), return_exceptions=True), 30
@@ -322,7 +328,7 @@ async def test_nobody_waits_for_ever(
 
 async def test_keys_of_the_environment_are_not_waited_for(served: FakeAws) -> None:
     heard: list[str] = []
-    clients = open_clients(on_trouble=heard.append)
+    clients = patient(heard)
     served.expired.add("AKIATEST")
     with pytest.raises(errors.CredentialsExpired, match="export fresh ones and run again"):
         await describe(clients)

@@ -19,13 +19,10 @@ from tests.aws.program import straggler
 def target(
     cluster: str = "train", scope: Scope | None = None, heard: list[str] | None = None, **how: str
 ) -> Target:
-    return hyperpod_target(
-        cluster,
-        scope=scope,
-        rate=3.0,
-        say=(heard if heard is not None else []).append,
-        region=how.get("region"),
-    )
+    made = hyperpod_target(cluster, scope=scope, rate=3.0, region=how.get("region"))
+    if heard is not None:
+        heard += made.notes
+    return made
 
 
 def test_every_node_of_eleven_hundred_is_there_with_all_its_names(aws: FakeAws) -> None:

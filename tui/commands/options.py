@@ -141,8 +141,11 @@ def _hyperpod(args: argparse.Namespace) -> Target:
         orchestrator=args.orchestrator,
         scope=Scope(tuple(args.node), args.sample_nodes),
         rate=knowledge.load(config_dir()).number("ssm.sessions-a-second"),
-        say=output.note,
     )
+    if target.hyperpod is not None:
+        target.hyperpod.clients.on_trouble = output.note
+    for line in target.notes:
+        output.note(line)
     for program in target.starts:
         output.note(f"your AWS profile starts a local program: {program}")
     return target

@@ -44,6 +44,8 @@ def run(args: argparse.Namespace) -> int:
         state_dir=args.state_dir,
         ascii_only=args.ascii,
         low_bandwidth=args.low_bandwidth,
+        region=args.region,
+        profile=args.profile,
     )
     return open_app(start)
 

@@ -24,7 +24,7 @@ TYPED = "type"
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """What was chosen: a source's kind (`hosts`, `local`, `session`, `demo`, `ssh`) and the values that name it."""
+    """What was chosen: a source's kind (`hyperpod`, `hosts`, `local`, `session`, `demo`, `ssh`) and the values that name it."""
 
     kind: str
     values: tuple[str, ...]

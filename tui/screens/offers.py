@@ -44,15 +44,40 @@ class Source:
     several: bool = False
 
 
-def sources(state_dir: Path | None = None, here: Path | None = None) -> tuple[Source, ...]:
+def sources(
+    state_dir: Path | None = None,
+    here: Path | None = None,
+    *,
+    region: str | None = None,
+    profile: str | None = None,
+) -> tuple[Source, ...]:
     """The groups in the order they are shown: what on-call needs first, what a newcomer needs last but in sight."""
     return (
+        Source("hyperpod", "HyperPod clusters", partial(clusters, region, profile), hint=region or ""),
         Source("hosts", "Hosts by SSH", partial(host_files, here)),
         Source("local", "This machine", this_machine),
         Source("session", "Past sessions", partial(past_sessions, state_dir)),
         Source("demo", "Simulated cluster", scenarios, hint="nothing real is touched"),
         Source("ssh", "From ~/.ssh/config", config_hosts, hint="Space chooses several", several=True),
     )
+
+
+def clusters(region: str | None = None, profile: str | None = None) -> Offers:
+    """The HyperPod clusters of the region, by the credentials that are there; nobody is asked for any."""
+    import asyncio
+
+    from straggler.engine.aws import reading
+    from straggler.engine.aws.clients import open_clients
+    from straggler.engine.errors import StragglerError
+
+    try:
+        found = open_clients(region, profile, ask=False)
+        listed = asyncio.run(reading.clusters(found))
+    except StragglerError as error:
+        return Offers(note=str(error))
+    if not listed:
+        return Offers(note=f"none in {found.region} (--region R looks elsewhere)")
+    return Offers(tuple(Offer(one.arn, one.name, f"{one.status} · {found.region}") for one in listed))
 
 
 def scenarios() -> Offers:
