@@ -5,6 +5,7 @@ Nothing the library says about a connection is passed on: its errors and its log
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import logging
 import os
@@ -91,7 +92,7 @@ class Dialer:
         except InvalidStatus as error:
             status = error.response.status_code
             why, transient = f"the ssmmessages endpoint refused the connection (HTTP {status})", True
-        except (TimeoutError, OSError, InvalidHandshake, WebSocketException) as error:
+        except (TimeoutError, asyncio.TimeoutError, OSError, InvalidHandshake, WebSocketException) as error:
             name = getattr(error, "strerror", None) or type(error).__name__
             why, transient = f"no connection to the ssmmessages endpoint from here ({name})", True
         if socket is not None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import datetime
 import ipaddress
 import ssl
@@ -102,3 +103,23 @@ async def test_a_proxy_that_does_not_work_is_told(
     assert word in asked.error.why
     assert CANARY not in asked.error.why
     assert asked.error.status in (Status.UNREACHABLE, Status.FAILED)
+
+
+async def test_an_endpoint_that_takes_the_connection_and_says_nothing_is_given_up(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("straggler.engine.transports.ssm_channel.OPEN_TRIES", 1)
+    monkeypatch.setattr("straggler.engine.transports.ssm_dial.OPEN_SECONDS", 0.2)
+
+    async def listen(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.read()
+        writer.close()
+
+    deaf = await asyncio.start_server(listen, "127.0.0.1", 0)
+    service = FakeService()
+    async with deaf, fleet(service) as transport:
+        service.port = deaf.sockets[0].getsockname()[1]
+        asked = await ask(transport, saying("x"))
+    assert isinstance(asked.error, TransportError)
+    assert asked.error.status is Status.UNREACHABLE
+    assert asked.error.transient
