@@ -15,6 +15,7 @@ from pathlib import Path
 from threading import Lock
 from typing import TYPE_CHECKING
 
+from straggler.engine.bandwidth.baseline import Past
 from straggler.engine.bandwidth.results import PAIR_RUN, Results, observation
 from straggler.engine.collectors.base import AnyCollector
 from straggler.engine.compat import TaskGroup
@@ -76,6 +77,7 @@ class Diagnosis:
     _results: Results = field(default_factory=Results)
     view: MatrixView | None = None
     following: bool = False
+    _past: Past | None = None
 
     def __post_init__(self) -> None:
         self.states = {node.id: NodeState.WAITING for node in self.target.nodes}
@@ -157,10 +159,21 @@ class Diagnosis:
         """Record the session in `state`; on leaving, everything is on disk or `saved` says why not."""
         about = describe(self.target, self.plan.symptom, self.window, sudo=self.sudo)
         self.journal = Journal.create(about, state)
+        self.recall(state)
         try:
             yield self.journal
         finally:
             self.saved = self.journal.close()
+
+    def recall(self, state: Path | None) -> None:
+        """Set the sweeps of earlier sessions beside this one's. A simulated cluster has no past."""
+        if self.plan.pairs and self.target.now is None and self.target.results is not None:
+            self._past = Past(state)
+
+    def remember(self) -> None:
+        """Keep what this session's pairwise runs reached for later ones. To be called once everything is judged."""
+        if self._past is not None and self.view is not None and self.journal is not None:
+            self._past.keep(self.view, self.journal.id, self.started)
 
     def report(self, breathe: Callable[[], None] = lambda: None) -> Report:
         """Judge what is there now. Nodes that have not answered yet are not judged, only counted.
@@ -184,6 +197,8 @@ class Diagnosis:
             types = {node: getattr(one, "instance_type", None) for node, one in read.items()}
             hosts = {node: str(getattr(one, "hostname", "")) for node, one in read.items()}
             self.view = self._results.view(self.nodes, types, hosts, self.known)
+            if self._past is not None and self.view is not None and self.journal is not None:
+                self.view = replace(self.view, earlier=self._past.earlier(self.view, self.journal.id))
         if self.view is not None:
             return pairs.pair_findings(self.view, self.nodes, self.known)
         asked = self.plan.pairs and self.plan.symptom != EVERYTHING

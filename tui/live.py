@@ -135,6 +135,7 @@ class Live:
         self.diagnosis.following = self.diagnosis.target.follow
         if self.diagnosis.journal is None:
             self.diagnosis.journal = await self._journal(state)
+            self.diagnosis.recall(state)
         self._opened.set()
         await self._run(None, None)
 
@@ -377,6 +378,7 @@ class Live:
             await asyncio.wait_for(self.diagnosis.settle(), END_SECONDS)
         if self.diagnosis.journal is not None:
             self.diagnosis.journal.close()
+            await asyncio.to_thread(self.diagnosis.remember)
         with contextlib.suppress(asyncio.TimeoutError):
             await asyncio.wait_for(self.diagnosis.close(), END_SECONDS)
         self._pool.shutdown(wait=False, cancel_futures=True)

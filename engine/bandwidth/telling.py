@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from datetime import datetime, timezone
 from typing import TYPE_CHECKING
 
 from straggler.engine.bandwidth.model import Kind, RunState
@@ -73,6 +74,17 @@ def title(view: MatrixView) -> Iterator[str]:
     if found.median is not None:
         yield f"median {number(found.median)}"
     yield from expectation(view.expected)
+    if view.earlier is not None:
+        day = datetime.fromtimestamp(view.earlier.at, timezone.utc).strftime("%Y-%m-%d")
+        yield f"earlier {number(view.earlier.usual)} ({day})"
+
+
+def since(view: MatrixView) -> float | None:
+    """How the unaffected pairs changed since the earlier sweep, negative is slower; None where there is none."""
+    if view.earlier is None:
+        return None
+    lower = view.matrix.metric.lower_is_better
+    return against(view.attribution.usual, view.earlier.usual, lower_is_better=lower)
 
 
 def expectation(expected: Expected) -> Iterator[str]:
@@ -92,6 +104,8 @@ def headline(blame: Blame) -> str:
     """Who is accused of what."""
     who = [name(one) for one in blame.subjects]
     if blame.kind is Kind.CLUSTER:
+        if blame.slow < blame.of:
+            return f"most of the fleet is slow: {blame.slow:,} of {many(blame.of, 'node')}"
         return "the fleet as a whole is slow"
     if blame.kind is Kind.NODE:
         if blame.effect is None:
@@ -100,15 +114,35 @@ def headline(blame: Blame) -> str:
     lost = "fails" if blame.effect is None else "is slow"
     if blame.kind is Kind.LINK:
         return f"the link {' × '.join(who)} {lost}"
-    first = blame.subjects[0] if blame.subjects else ""
-    level, _, place = first.partition(":")
+    return f"traffic {crossing(blame.subjects)} {lost}"
+
+
+LEVELS = {"az": "AZ", "ultraserver": "UltraServer"}
+"""Levels of placement that are written otherwise than they are keyed."""
+
+
+def level(key: str) -> str:
+    """`az` → `AZ`, `layer-3` → `network layer 3`, `block` → `block`."""
+    number = key.removeprefix("layer-")
+    return (
+        f"network layer {safe(number, limit=NAME)}"
+        if number != key
+        else LEVELS.get(key) or safe(key, limit=NAME)
+    )
+
+
+def crossing(labels: Sequence[str]) -> str:
+    """What a boundary parts: `between AZ use1-az1 and use1-az2`, `between block b1 and any other`, `from one AZ to another`."""
+    key, _, place = (labels[0] if labels else "").partition(":")
     if place == "*":
-        return f"whatever crosses from one {safe(level, limit=NAME)} to another {lost}"
+        return f"from one {level(key)} to another"
     rest = [
-        f"any other {safe(level, limit=NAME)}" if one.endswith(":*") else name(one)
-        for one in blame.subjects[1:]
+        "any other"
+        if one.endswith(":*")
+        else name(one.partition(":")[2] if one.startswith(f"{key}:") else one)
+        for one in labels[1:]
     ]
-    return f"what crosses between {' and '.join([name(first), *rest])} {lost}"
+    return f"between {level(key)} {' and '.join([name(place), *rest])}"
 
 
 def sureness(blame: Blame) -> str:
@@ -135,7 +169,7 @@ def next_pair(wanted: tuple[str, str] | None) -> str:
     """What to run next, nothing else beside it."""
     if wanted is None:
         return ""
-    return f"{pair(*wanted)}, alone" if wanted[0] != wanted[1] else pair(*wanted)
+    return f"{pair(*wanted)} with nothing beside it" if wanted[0] != wanted[1] else pair(*wanted)
 
 
 def doubt(one: Doubt) -> str:
@@ -154,7 +188,11 @@ def nobody(found: Attribution, matrix: Matrix) -> str:
         return "no pair gave a value at one size: nothing can be said of any node"
     if found.doubts:
         return f"nobody is accused; {many(len(found.doubts), 'run')} to repeat"
-    return f"nobody is accused; {'another round would not change that' if found.settled else 'not every node is cleared yet'}"
+    if not found.settled:
+        return "nobody is accused; not every node is cleared yet"
+    if len(matrix) < pairs_possible(matrix):
+        return "nobody is accused; only a single slow link could still hide among the pairs not run"
+    return "nobody is accused, and every pair was run"
 
 
 def uncovered(matrix: Matrix) -> Iterator[str]:

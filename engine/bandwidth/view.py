@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from straggler.engine.model import Placement
 
 if TYPE_CHECKING:
+    from straggler.engine.bandwidth.baseline import Baseline
     from straggler.engine.bandwidth.matrix import Matrix
     from straggler.engine.bandwidth.model import Attribution
 
@@ -35,7 +36,7 @@ class MatrixView:
     """`revision` grows with every change, so that who drew one knows whether to draw again.
 
     `below_mean`: the share below the mean by which `Attribution.below_mean` was taken. `too_small`: the messages compared say
-    nothing of bandwidth.
+    nothing of bandwidth. `earlier`: an earlier sweep of the same nodes, to be set beside it.
     """
 
     matrix: Matrix
@@ -45,3 +46,4 @@ class MatrixView:
     revision: int = 0
     below_mean: float = 0.05
     too_small: bool = False
+    earlier: Baseline | None = None

@@ -7,6 +7,7 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
+from straggler.engine.bandwidth import telling
 from straggler.engine.bandwidth.matrix import STATES, Matrix
 from straggler.engine.bandwidth.model import Blame, Run
 from straggler.engine.bandwidth.view import MatrixView
@@ -58,6 +59,13 @@ def document(view: MatrixView) -> dict[str, Any]:
             "source": safe(view.expected.source),
         },
         "ceiling": number(view.expected.ceiling),
+        "earlier": None
+        if view.earlier is None
+        else {
+            "source": safe(view.earlier.session),
+            "usual": number(view.earlier.usual),
+            "change": number(telling.since(view)),
+        },
         "notes": [safe(note) for note in dict.fromkeys((*matrix.notes, *found.notes))],
         "settled": found.settled,
     }

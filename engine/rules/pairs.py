@@ -6,6 +6,7 @@ A fleet rule: the verdicts are made over all pairs at once (engine/bandwidth); h
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from datetime import datetime, timezone
 from typing import TYPE_CHECKING
 
 from straggler.engine.bandwidth import telling
@@ -41,7 +42,13 @@ def pair_findings(view: MatrixView, nodes: Sequence[Node], known: Knowledge) -> 
     """Findings of one matrix. Subjects are nodes of `nodes` or, where a log names others, those."""
     if not view.matrix.nodes:
         return []
-    return [*_verdicts(view, known), *_doubts(view, known), *_even(view, known), *_open(view, nodes, known)]
+    return [
+        *_verdicts(view, known),
+        *_worse(view, known),
+        *_doubts(view, known),
+        *_even(view, known),
+        *_open(view, nodes, known),
+    ]
 
 
 def nothing_measured(nodes: Sequence[Node], known: Knowledge) -> list[Finding]:
@@ -64,16 +71,16 @@ def _verdicts(view: MatrixView, known: Knowledge) -> Iterator[Finding]:
         if len(failed) > 1 and blame in failed:
             continue
         level = Level.FAIL if blame.effect is None or blame.kind is Kind.CLUSTER else Level.WARN
-        settle = telling.next_pair(blame.next_pair)
-        details = [(_who(blame), blame.why)]
-        if settle:
-            details.append((_who(blame), f"to settle it: {settle}"))
+        nodes = _subjects(blame, view)
+        details = [(fold(nodes), blame.why)]
+        if blame.next_pair is not None:
+            details.append((fold(nodes), f"to confirm it, run {telling.next_pair(blame.next_pair)}"))
         yield _finding(
             _kind(blame),
             level,
             telling.headline(blame)
             + (f" ({telling.percent(blame.effect)})" if blame.effect is not None else ""),
-            _subjects(blame, view),
+            nodes,
             tuple(details),
             blame.evidence[:SHOWN],
             blame.confidence,
@@ -88,7 +95,7 @@ def _failed_nodes(failed: Sequence[Blame], known: Knowledge) -> Finding:
         Level.FAIL,
         f"every pairwise run of {len(failed)} nodes failed",
         tuple(node for one in failed for node in one.subjects),
-        tuple((_who(one), one.why) for one in failed[:SHOWN]),
+        tuple((fold(one.subjects), one.why) for one in failed[:SHOWN]),
         [line for one in failed for line in one.evidence[:2]][:SHOWN],
         min(one.confidence for one in failed),
         known,
@@ -107,18 +114,16 @@ def _kind(blame: Blame) -> str:
     }[blame.kind]
 
 
-def _who(blame: Blame) -> str:
-    return " and ".join(blame.subjects) if blame.subjects else "all"
-
-
 def _subjects(blame: Blame, view: MatrixView) -> tuple[str, ...]:
-    """The nodes a verdict is about; of a boundary those on its smaller side, of the fleet all that were run."""
+    """The nodes a verdict is about; of a boundary those on its smaller side, of the fleet those that are slow or all that were run."""
     if blame.kind in (Kind.NODE, Kind.LINK):
         return blame.subjects
     matrix = view.matrix
     if blame.kind is Kind.CLUSTER:
-        ran = {int(one) for one in (*matrix.a.tolist(), *matrix.b.tolist())}
-        return tuple(node for at, node in enumerate(matrix.nodes) if at in ran)
+        standings = view.attribution.standings
+        if slow := tuple(node for node in matrix.nodes if standings.get(node) is Standing.CULPRIT):
+            return slow
+        return _ran(view)
     from straggler.engine.bandwidth.placement import boundaries
 
     sides: dict[str, list[str]] = {label: [] for label in blame.subjects}
@@ -130,6 +135,36 @@ def _subjects(blame: Blame, view: MatrixView) -> tuple[str, ...]:
                     sides[label].append(node)
     held: list[list[str]] = [nodes for nodes in sides.values() if nodes]
     return tuple(sorted(held, key=len)[0]) if held else ()
+
+
+def _ran(view: MatrixView) -> tuple[str, ...]:
+    matrix = view.matrix
+    ran = {int(one) for one in (*matrix.a.tolist(), *matrix.b.tolist())}
+    return tuple(node for at, node in enumerate(matrix.nodes) if at in ran)
+
+
+def _worse(view: MatrixView, known: Knowledge) -> Iterator[Finding]:
+    """A fleet that is slower than it was itself, where its type's expectation does not say so already."""
+    change = telling.since(view)
+    called = any(one.kind is Kind.CLUSTER for one in view.attribution.verdicts)
+    if change is None or called or view.earlier is None or change > -known.number("bandwidth.effect") / 100:
+        return
+    unit, usual = telling.unit(view.matrix), view.attribution.usual or 0.0
+    then = datetime.fromtimestamp(view.earlier.at, timezone.utc).strftime("%Y-%m-%d %H:%MZ")
+    detail = (
+        f"{telling.number(usual)} {unit} now, {telling.number(view.earlier.usual)} {unit} at {then} "
+        f"(session {view.earlier.session})"
+    )
+    yield _finding(
+        "bandwidth.slow-cluster",
+        Level.WARN,
+        f"the fleet is slower than in its own earlier sweep ({telling.percent(change)})",
+        _ran(view),
+        (("all", detail),),
+        (),
+        0.8,
+        known,
+    )
 
 
 # What proves nothing yet.

@@ -81,8 +81,10 @@ def conclude(diagnosis: Diagnosis, args: argparse.Namespace) -> int:
     from straggler.engine.export import report_json, report_text
     from straggler.engine.model import Priority
 
+    judged = diagnosis.report()
+    diagnosis.remember()
     report = sections.Sections.load(options.config_dir()).with_commands(
-        diagnosis.report(), diagnosis.nodes, diagnosis.known
+        judged, diagnosis.nodes, diagnosis.known
     )
     if args.format == "json":
         output.put(report_json.render(diagnosis, report))

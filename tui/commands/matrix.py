@@ -40,6 +40,9 @@ def arguments(parser: argparse.ArgumentParser) -> None:
         metavar="T",
         help="what the nodes are: what they should reach, and the most they can",
     )
+    parser.add_argument(
+        "--baseline", type=Path, metavar="PATH", help="results of an earlier sweep to set beside these"
+    )
     parser.add_argument("--format", choices=FORMATS, default="text")
     parser.add_argument("--ascii", action="store_true", help="only ASCII in the text report")
 
@@ -49,9 +52,27 @@ def run(args: argparse.Namespace) -> int:
 
     known = knowledge.load(options.config_dir())
     kind = instance_type(args.instance_type, known)
-    view = read(args.paths, known, kind, topology(args.topology))
+    places = topology(args.topology)
+    view = read(args.paths, known, kind, places)
+    if args.baseline is not None:
+        view = _beside(view, args.baseline, read([args.baseline], known, kind, places))
     output.put(render(view, args.format, ascii_only=args.ascii or output.only_ascii()))
     return 0
+
+
+def _beside(view: MatrixView, path: Path, before: MatrixView) -> MatrixView:
+    """The matrix with an earlier one beside it. Raises UsageError where the two do not compare."""
+    from straggler.engine.bandwidth import baseline
+
+    one = baseline.of(before, str(path), path.stat().st_mtime)
+    if one is None:
+        raise UsageError(f"{path} holds no value to compare with")
+    kept = (one.metric, one.size, one.collective)
+    if kept != (view.matrix.metric.value, view.matrix.size, view.matrix.collective):
+        raise UsageError(
+            f"{path} does not compare: it has {one.collective or 'no collective'} at {one.size} bytes in {one.metric}"
+        )
+    return replace(view, earlier=one)
 
 
 def topology(path: Path | None) -> Mapping[str, Placement]:
