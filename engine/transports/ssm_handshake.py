@@ -18,7 +18,7 @@ from straggler.engine.errors import TransportError
 from straggler.engine.model import Status
 from straggler.engine.transports.ssm_errors import words
 from straggler.engine.transports.ssm_kms import Cipher
-from straggler.engine.transports.ssm_wire import WireError
+from straggler.engine.transports.ssm_wire import UNREADABLE, WireError
 
 CLIENT_VERSION = "1.2.707.0"
 """The plugin version this client is like: since 1.2.312.0 the agent keeps stderr and the exit code apart."""
@@ -77,7 +77,7 @@ async def answer(payload: bytes, make_key: KeyMaker) -> Answer:
     """Do what the agent asks. Raises WireError for a request that is none."""
     try:
         request = msgspec.json.decode(payload, type=_Request)
-    except msgspec.MsgspecError as error:
+    except UNREADABLE as error:
         raise WireError("a handshake that cannot be read") from error
     reply = Answer(agent=words(request.AgentVersion))
     for action in request.RequestedClientActions:
@@ -103,7 +103,7 @@ async def answer(payload: bytes, make_key: KeyMaker) -> Answer:
 def _session_type(reply: Answer, action: _Action) -> None:
     try:
         kind = msgspec.convert(action.ActionParameters, _SessionType).SessionType
-    except msgspec.ValidationError:
+    except UNREADABLE:
         kind = ""
     if kind in SESSION_TYPES:
         reply.add(action.ActionType, DONE)
@@ -117,7 +117,7 @@ def _session_type(reply: Answer, action: _Action) -> None:
 async def _encryption(reply: Answer, action: _Action, make_key: KeyMaker) -> None:
     try:
         asked = msgspec.convert(action.ActionParameters, _Encryption)
-    except msgspec.ValidationError as error:
+    except UNREADABLE as error:
         raise WireError("an encryption request that cannot be read") from error
     try:
         reply.cipher, blob = await make_key(asked.KMSKeyId, asked.Challenge)
@@ -137,7 +137,7 @@ def answer_challenge(payload: bytes, cipher: Cipher) -> bytes:
     """The agent's random bytes, opened with its half of the key and sealed with ours. Raises WireError."""
     try:
         sealed = base64.b64decode(msgspec.json.decode(payload, type=_Challenge).Challenge, validate=True)
-    except (msgspec.MsgspecError, binascii.Error) as error:
+    except (*UNREADABLE, binascii.Error) as error:
         raise WireError("a challenge that cannot be read") from error
     again = cipher.seal(cipher.open(sealed))
     return msgspec.json.encode({"Challenge": base64.b64encode(again).decode()})

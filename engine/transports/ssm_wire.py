@@ -40,6 +40,10 @@ ACK_FLAGS = 3
 """Acknowledgements are streams of one message: the first and the last of their kind."""
 
 
+UNREADABLE = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError)
+"""What reading JSON of others may raise; the last for brackets within brackets without end."""
+
+
 class WireError(ValueError):
     """Bytes that are no message, or not the message that was sent. Says nothing of their content."""
 
@@ -126,7 +130,7 @@ def acknowledged(message: Message) -> int:
     """The sequence number that an acknowledgement is for. Raises WireError."""
     try:
         return _acknowledged(message.payload).AcknowledgedMessageSequenceNumber
-    except msgspec.MsgspecError as error:
+    except UNREADABLE as error:
         raise WireError("an acknowledgement of nothing") from error
 
 
@@ -138,5 +142,5 @@ def closing_words(message: Message) -> str:
     """What a `channel_closed` gives as its reason; empty for an ordinary end."""
     try:
         return msgspec.json.decode(message.payload, type=_Closed).Output
-    except msgspec.MsgspecError:
+    except UNREADABLE:
         return ""
