@@ -15,7 +15,7 @@ from typing import Any
 from straggler.engine.aws import hyperpod
 from straggler.engine.aws.errors import AwsError, CredentialsExpired, Denied, NotFound, Refused
 from straggler.engine.aws.operations import OPERATIONS, Operation
-from straggler.engine.aws.reading import HyperPod
+from straggler.engine.aws.reading import CONTINUOUS, HyperPod
 
 SECONDS = 10.0
 """How long all tries together may take; what has not answered by then is unknown."""
@@ -128,7 +128,7 @@ def _tries(pod: HyperPod) -> dict[Key, _Try | _Untried]:
         if node
         else _Untried("the cluster has no node to describe"),
         ("sagemaker", "ListClusterEvents"): _Try({"ClusterName": name, "MaxResults": 1})
-        if cluster.provisioning == "Continuous"
+        if cluster.provisioning == CONTINUOUS
         else _Untried("events are kept under continuous provisioning only, which this cluster does not use"),
         ("sagemaker", "DescribeClusterEvent"): _Untried("tried with the first event"),
         ("fsx", "DescribeFileSystems"): _ONE,

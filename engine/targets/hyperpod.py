@@ -73,6 +73,8 @@ def _notes(pod: HyperPod) -> tuple[str, ...]:
         )
     if pod.cluster.status == "Deleting":
         lines.append(f"cluster {pod.cluster.name} is being deleted; what is left of it is read")
+    if pod.awaited:
+        lines.append(f"still being provisioned and not read: {len(pod.awaited)}")
     if pod.unplaced:
         lines.append(pod.unplaced)
     return (*lines, *(preflight.costs(pod.preflight, {}) if pod.preflight else ()))
@@ -146,8 +148,7 @@ def names(member: hyperpod.Member, address: str | None = None) -> tuple[str, ...
 
 
 def _as_target(pod: HyperPod, chosen: Sequence[hyperpod.Member], rate: float) -> Target:
-    from straggler.engine.transports.ssm import SsmTransport
-    from straggler.engine.transports.ssm import hyperpod_target as hyperpod_node
+    from straggler.engine.transports.ssm_hyperpod import HyperPodTransport
 
     cluster = pod.cluster
     spec: dict[str, str | int] = {"cluster": cluster.arn.text, "region": cluster.arn.region}
@@ -160,11 +161,7 @@ def _as_target(pod: HyperPod, chosen: Sequence[hyperpod.Member], rate: float) ->
         kind="hyperpod",
         title=f"HyperPod {cluster.name} in {cluster.arn.region} ({count}{kind})",
         nodes=tuple(_node(pod, one) for one in chosen),
-        transport=SsmTransport(
-            pod.clients,
-            {one.id: hyperpod_node(cluster.arn.id, one.group, one.id) for one in chosen},
-            rate=rate,
-        ),
+        transport=HyperPodTransport(pod, rate=rate),
         spec=spec,
         starts=local_programs(pod.clients.session),
         notes=_notes(pod),

@@ -140,12 +140,19 @@ def _handlers(clusters: Sequence[FakeCluster]) -> Mapping[tuple[str, str], Handl
         )
 
     def list_nodes(call: Call) -> Mapping[str, Any]:
-        return _page(call, "ClusterNodeSummaries", wanted(call).nodes)
+        nodes = wanted(call).nodes
+        if not call.params.get("IncludeNodeLogicalIds"):
+            nodes = [
+                {key: value for key, value in one.items() if key != "NodeLogicalId"}
+                for one in nodes
+                if one.get("InstanceId")
+            ]
+        return _page(call, "ClusterNodeSummaries", nodes)
 
     def describe_node(call: Call) -> Mapping[str, Any]:
         found = wanted(call)
         for at, one in enumerate(found.nodes):
-            if one["InstanceId"] == call.params["NodeId"]:
+            if one.get("InstanceId") == call.params["NodeId"]:
                 base = {key: value for key, value in one.items() if key != "CurrentImageReleaseVersion"}
                 place = {"AvailabilityZone": f"{found.region}a", "AvailabilityZoneId": "use1-az1"}
                 address = f"10.1.{at // 250}.{at % 250 + 1}"
