@@ -79,6 +79,11 @@ class Template(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         texts = (*self.argv, self.preconditions, self.blast_radius, self.undo, self.iac, self.note)
         return tuple(dict.fromkeys(found for text in texts for found in PLACEHOLDER.findall(text)))
 
+    @property
+    def alike(self) -> bool:
+        """One line per node that differs from the others' in the node's name only."""
+        return self.each and {name for name, _ in self.placeholders} <= {"node", "nodes", *FILL_IN}
+
 
 @dataclass(frozen=True, slots=True)
 class LeftOut:
@@ -104,7 +109,10 @@ def render(
     except UnfitError as error:
         return (), (LeftOut(what, str(error)),)
     groups = [[node] for node in subjects] if template.each else _batches(template, subjects, known)
-    shown = groups[: int(known.number("commands.shown"))]
+    most = int(known.number("commands.shown"))
+    if len(groups) > most and template.alike:
+        return _example(template, finding, subjects, notes)
+    shown = groups[:most]
     if len(groups) > 1 and not template.each:
         notes.append(
             f"{len(subjects)} nodes are too many for one call: {len(groups)} calls, one after the other."
@@ -119,6 +127,20 @@ def render(
     if more := len(groups) - len(shown):
         left_out[LeftOut(what, f"{more} more of the same{', one per node' if template.each else ''}")] = None
     return tuple(lines), tuple(left_out)
+
+
+def _example(
+    template: Template, finding: Finding, subjects: Sequence[Node], notes: Sequence[str]
+) -> tuple[tuple[SuggestedCommand, ...], tuple[LeftOut, ...]]:
+    """The line of the first node, and for whom else it holds: sixteen lines that differ in a name hide the rest of a page."""
+    fit = [node for node in subjects if KINDS["node"].fullmatch(node.id)]
+    left = [LeftOut(" ".join(template.argv[:3]), "a node's name does not look like one")] * (
+        fit != [*subjects]
+    )
+    if not fit:
+        return (), tuple(left)
+    others = f"The same on {fold(node.id for node in fit[1:])}." if len(fit) > 1 else ""
+    return (_line(template, finding, fit[:1], [*notes, others]),), tuple(left)
 
 
 def fill(text: str, finding: Finding, subjects: Sequence[Node]) -> str:

@@ -54,11 +54,33 @@ def test_nodes_are_folded_into_one_line() -> None:
     assert not left
 
 
-def test_one_line_per_node_and_the_rest_is_counted() -> None:
-    lines, [left] = offered(template("ssh", "{node:node}", "uptime", each=True), workers(20))
-    assert [one.command for one in lines[:2]] == ["ssh w-001 uptime", "ssh w-002 uptime"]
+def test_a_few_nodes_have_a_line_each() -> None:
+    lines, left = offered(template("ssh", "{node:node}", "uptime", each=True), workers(2))
+    assert [one.command for one in lines] == ["ssh w-001 uptime", "ssh w-002 uptime"]
+    assert not left
+
+
+def test_many_nodes_with_the_same_command_have_one_example_and_all_names() -> None:
+    [one], left = offered(template("ssh", "{node:node}", "uptime", each=True), workers(20))
+    assert one.command == "ssh w-001 uptime"
+    assert "The same on w-[002-020]." in one.note
+    assert not left
+
+
+def test_of_many_nodes_one_with_a_hostile_name_is_neither_the_example_nor_among_the_names() -> None:
+    nodes = [Node("w; reboot", group="workers"), *workers(20)]
+    [one], [left] = offered(template("ssh", "{node:node}", "uptime", each=True), nodes)
+    assert one.command == "ssh w-001 uptime"
+    assert "reboot" not in one.note
+    assert left.why == "a node's name does not look like one"
+
+
+def test_lines_that_differ_in_more_than_the_name_are_shown_and_the_rest_is_counted() -> None:
+    made = template("ssh", "{node:node}", "echo", "{instance_ids:instance-id}", each=True)
+    lines, [left] = offered(made, workers(20))
+    assert lines[1].command == "ssh w-002 echo i-00000000000000002"
     assert len(lines) == KNOWN.number("commands.shown")
-    assert left.why == "12 more of the same, one per node"
+    assert left.why == f"{20 - len(lines)} more of the same, one per node"
 
 
 def test_without_an_instance_id_the_command_is_left_out_and_says_so() -> None:
