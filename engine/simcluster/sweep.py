@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from itertools import islice
 from typing import TYPE_CHECKING
 
@@ -70,6 +70,15 @@ class SimulatedSweep:
             made = await asyncio.to_thread(self._made, some, number)
             for member, text in zip(some, made, strict=True):
                 yield result(one, member), text.encode()
+
+    def results_of(self, one: Round) -> Iterator[tuple[str, str]]:
+        """The results of a round as an engine leaves them: file name and text, with our first and last line."""
+        from straggler.engine.bandwidth.plans.base import CLOSING, HEAD, result
+
+        number = LATER + one.number if one.alone else one.number
+        for member, text in zip(one.members, self._made(one.members, number), strict=True):
+            status = 0 if "Avg bus bandwidth" in text else 1
+            yield result(one, member), f"{HEAD} {' '.join(member)}\n{text}\n{CLOSING} {status}\n"
 
     def _made(self, members: Sequence[tuple[str, ...]], number: int) -> list[str]:
         from straggler.engine.simcluster.nccl_tests import log

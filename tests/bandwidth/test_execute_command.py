@@ -59,7 +59,6 @@ def test_the_same_command_again_goes_on_with_its_plan(out: Path, capsys: pytest.
 @pytest.mark.parametrize(
     ("words", "says"),
     [
-        (("--demo", "healthy"), "--run works over SSH (--hosts HOSTS)"),
         (("--local", "--gpus", "8"), "at least two nodes"),
         ((*HOSTS, "--binary", "/bin/rm"), "--run starts nccl-tests' programs by mpirun and nothing else"),
         ((*HOSTS, "--mpirun", "/bin/sh"), "--run starts nccl-tests' programs by mpirun and nothing else"),

@@ -70,6 +70,25 @@ def test_a_plan_says_what_it_takes_and_how_to_run_it(run: Sweep, out: Path) -> N
     assert f"straggler sweep --out '{out}'" in said
 
 
+def test_a_plan_of_simulated_nodes_says_how_to_see_what_comes_of_it(run: Sweep, out: Path) -> None:
+    said = run("--demo", "slow-node", "--seed", "2")
+    assert f"straggler sweep --demo slow-node --seed 2 --out '{out}' --run" in said
+
+
+def test_a_simulated_sweep_leaves_results_a_verdict_and_the_way_on(run: Sweep, out: Path) -> None:
+    said = run("--demo", "slow-node", "--run")
+    assert "verdict: worker-013 is slow" in said
+    assert f"every pair: straggler matrix '{out}'" in said
+    assert f"what to do: straggler --demo slow-node --results '{out}'" in said
+    assert "verdict: worker-013 is slow" in run()
+
+
+def test_a_simulated_sweep_goes_on_where_a_plan_was_made(run: Sweep, out: Path) -> None:
+    run("--demo", "slow-link", "--rounds", "2")
+    run("--demo", "slow-link", "--run")
+    assert "none of" not in run()
+
+
 def test_the_same_question_gives_the_same_files(run: Sweep, out: Path, tmp_path: Path) -> None:
     run("--demo", "healthy", "--seed", "3")
     first = {path.relative_to(out): path.read_bytes() for path in out.rglob("*") if path.is_file()}

@@ -65,7 +65,10 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     go = parser.add_argument_group("running it from here")
     # Not `run`: that is the command's own function.
     go.add_argument(
-        "--run", dest="run_now", action="store_true", help="run it over SSH, after a confirmation"
+        "--run",
+        dest="run_now",
+        action="store_true",
+        help="run it over SSH, after a confirmation; with --demo, simulate it",
     )
     go.add_argument("--confirm", metavar="TEXT", help="the confirmation, where nobody can be asked")
     go.add_argument("--sudo", action="store_true", help="use sudo -n to see who uses the GPUs of a node")
@@ -99,6 +102,8 @@ def run(args: argparse.Namespace) -> int:
         output.put(sweep_text.introduction(plan, args.out))
         if not args.run_now:
             output.put(sweep_text.how_to_run(plan, plan.rounds, args.out))
+            if target.kind == "demo":
+                output.put(sweep_text.how_to_simulate(_demo_words(args, target), args.out))
     else:
         again = target is not None and _makes_it(plan, target, args, known)
         if not again:
@@ -114,12 +119,25 @@ def run(args: argparse.Namespace) -> int:
 
         asyncio.run(follow(args.out, known, output.put))
         _go_on(sweep.read(args.out) or plan, args.out, known, ())
+    if args.run_now and target is not None and target.kind == "demo":
+        from straggler.engine.simcluster.sweep import SimulatedSweep
+        from straggler.tui.commands import sweep_demo
+
+        assert isinstance(target.results, SimulatedSweep)
+        return sweep_demo.run(args, plan, target.results, known, _demo_words(args, target))
     if args.run_now:
         from straggler.tui.commands import sweep_run
 
         args.target = target
         return int(sweep_run.run(args, plan))
     return 0
+
+
+def _demo_words(args: argparse.Namespace, target: Target) -> list[str]:
+    """The options that name this simulated cluster again."""
+    words = ["--demo", str(target.spec["scenario"])]
+    words += ["--demo-nodes", str(args.demo_nodes)] if args.demo_nodes is not None else []
+    return words + (["--seed", str(args.seed)] if args.seed else [])
 
 
 def _more(plan: Plan, args: argparse.Namespace) -> tuple[Round, ...]:

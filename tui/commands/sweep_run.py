@@ -41,7 +41,7 @@ def run(args: argparse.Namespace, plan: Plan) -> int:
 
     known = knowledge.load(options.config_dir())
     target = _checked(args.target, plan)
-    rounds = _rounds(args, plan, known)
+    rounds = rounds_of(args, plan, known)
     if not rounds.missing:
         raise UsageError(
             f"every run of the plan in {args.out} has its result; for a new sweep name a new --out DIR"
@@ -80,7 +80,8 @@ def _checked(target: Target | None, plan: Plan) -> Target:
     return target
 
 
-def _rounds(args: argparse.Namespace, plan: Plan, known: Knowledge) -> Rounds:
+def rounds_of(args: argparse.Namespace, plan: Plan, known: Knowledge) -> Rounds:
+    """What is still to be run, and what the results may ask for on top."""
     from straggler.engine.bandwidth import so_far
     from straggler.engine.bandwidth.rounds import Rounds
 
@@ -166,8 +167,13 @@ async def _execute(confirmed: Confirmed, target: Target, rounds: Rounds) -> int:
     finally:
         await target.transport.close()
     if rounds.spared:
-        output.note(f"the verdict stands: {rounds.spared} planned rounds were not needed")
+        output.note(spared(rounds))
     return 0
+
+
+def spared(rounds: Rounds) -> str:
+    many = "1 planned round was" if rounds.spared == 1 else f"{rounds.spared} planned rounds were"
+    return f"the verdict stands: {many} not needed"
 
 
 def _stop_on_signals(work: asyncio.Future[None]) -> list[int]:

@@ -76,6 +76,23 @@ def how_to_run(plan: Plan, rounds: Sequence[Round], out: Path) -> str:
     return "\n".join(lines)
 
 
+def how_to_simulate(demo: Sequence[str], out: Path) -> str:
+    """Nobody can run a plan of simulated nodes, but what it would give can be seen."""
+    from straggler.engine.safetext import safe
+
+    again = safe(f"straggler sweep {shlex.join(demo)} {_out(out)} --run")
+    return f"these nodes are simulated; to see what would come of it:\n  {again}\n"
+
+
+def more_of_it(target: Sequence[str], out: Path) -> str:
+    """From the verdict on: every pair, and what to do. `target` are the options that name the nodes."""
+    from straggler.engine.safetext import safe
+
+    folder = shlex.quote(str(out))
+    shown = f"straggler {shlex.join(target)} --results {folder}"
+    return safe(f"every pair: straggler matrix {folder}") + "\n" + safe(f"what to do: {shown}") + "\n"
+
+
 def next_round(plan: Plan, step: Round, out: Path) -> str:
     """A round that was added, and how to run it."""
     from straggler.engine.bandwidth import telling as words
@@ -112,7 +129,7 @@ def the_end(found: SoFar, out: Path) -> str:
 
     matrix = found.view.matrix
     left = pairs_possible(matrix) - len(matrix)
-    lines = ["another round would change nothing of this"]
+    lines = ["another round would change nothing of this"] if found.attribution.verdicts or not left else []
     if left:
         every = len(matrix.nodes) - 1 + len(matrix.nodes) % 2
         lines.append(
@@ -124,7 +141,11 @@ def the_end(found: SoFar, out: Path) -> str:
 def _again(out: Path) -> str:
     from straggler.engine.safetext import safe
 
-    return safe(f"straggler sweep --out {shlex.quote(str(out))}")
+    return safe(f"straggler sweep {_out(out)}")
+
+
+def _out(out: Path) -> str:
+    return f"--out {shlex.quote(str(out))}"
 
 
 def line(plan: Plan, found: SoFar) -> str:
