@@ -22,9 +22,6 @@ if TYPE_CHECKING:
 PANES = ("symptom", "nodes", "output", "matrix", "findings", "remedy")
 """In the order of their number keys, from 1."""
 
-SHORT = 4
-"""Letters of a pane's name that are enough beside its number."""
-
 STAGES = {"symptom": 0, "nodes": 1, "output": 1, "matrix": 2, "findings": 2, "remedy": 3, "guided": 2}
 """Where in the breadcrumb each pane stands."""
 
@@ -132,14 +129,12 @@ def breadcrumb(live: Live, symptom: str, faults: int, section: str, where: str, 
     ]
 
 
-def tabs(active: str, room: int) -> list[Piece]:
-    """The number keys, for a screen that shows one pane at a time; where there is no room, other panes' names are short."""
-    long = 1 + sum(len(name) + 4 for name in PANES)
+def tabs(active: str) -> list[Piece]:
+    """The number keys, for a screen that shows one pane at a time."""
     pieces: list[Piece] = [(" ", "")]
     for number, name in enumerate(PANES, 1):
         tone = "here" if name == active else ""
-        shown = name if tone or long <= room else name[:SHORT]
-        pieces += [(f" {number}", tone or "busy"), (f" {shown.capitalize()} ", tone or "quiet")]
+        pieces += [(f" {number}", tone or "busy"), (f" {name.capitalize()} ", tone or "quiet")]
     return pieces
 
 

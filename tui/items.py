@@ -101,6 +101,8 @@ def _nothing(board: Board) -> Item:
         text = (f"{glyphs.UNKNOWN.glyph} {safe(board.trouble, limit=300)}", "unknown")
     elif board.running and board.read < board.total:
         text = (f"no fault so far; {board.read} of {board.total} nodes read", "quiet")
+    elif board.running:
+        text = ("no fault so far; every node is read, pairwise results are still coming in", "quiet")
     elif any(one.level.is_fault for one in board.findings):
         text = ("every fault that was found is acknowledged; see below", "strong")
     elif board.read:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
+from rich.cells import cell_len
+
 from straggler.engine.bandwidth import telling
 from straggler.engine.bandwidth.model import Kind, Run, RunState
 from straggler.engine.safetext import safe
@@ -13,9 +15,12 @@ from straggler.tui.matrix_sheet import STATE_MARKS
 from straggler.tui.panes.lines import Piece
 
 if TYPE_CHECKING:
-    from straggler.engine.bandwidth.model import Blame
+    from straggler.engine.bandwidth.model import Blame, Doubt
     from straggler.engine.bandwidth.picture import Picture
     from straggler.engine.bandwidth.view import MatrixView
+
+IN_DOUBT = frozenset({"bandwidth.repeat-pair", "bandwidth.pair-failed"})
+"""Which findings say that a run proves nothing yet."""
 
 FINDINGS: Mapping[Kind, frozenset[str]] = {
     Kind.NODE: frozenset({"bandwidth.slow-node", "bandwidth.slow-alone", "bandwidth.node-failed"}),
@@ -42,6 +47,10 @@ def concerning(view: MatrixView, one: str, other: str) -> tuple[Blame, ...]:
     return tuple(blame for blame in view.attribution.verdicts if touches(blame))
 
 
+def in_doubt(view: MatrixView, one: str, other: str) -> tuple[Doubt, ...]:
+    return tuple(doubt for doubt in view.attribution.doubts if set(doubt.pair) == {one, other})
+
+
 def crosses(view: MatrixView, labels: Sequence[str], one: str, other: str) -> bool:
     """Whether a pair crosses a boundary: `az:a` and `az:b`, `az:a` and `az:*` (any other), or only `az:*` (any two)."""
     from straggler.engine.bandwidth.placement import boundaries
@@ -56,8 +65,8 @@ def crosses(view: MatrixView, labels: Sequence[str], one: str, other: str) -> bo
     return named <= sides
 
 
-def described(picture: Picture, row: int, column: int) -> Lines:
-    """Two lines: what the cell is, and what stands behind it."""
+def described(picture: Picture, row: int, column: int, width: int) -> Lines:
+    """Two lines: what the cell is, and what stands behind it; of the latter as much as is whole in `width` columns."""
     one, other = picture.node(row), picture.node(column)
     runs, value, state, size = _behind(picture, row, column)
     matrix = picture.matrix
@@ -80,7 +89,9 @@ def described(picture: Picture, row: int, column: int) -> Lines:
         why = next((run.why for run in runs if run.why and run.state is state), "")
         if why:
             head.append((f": {safe(why, limit=120)}", ""))
-    return [head, [*_verdicts(picture.view, one, other), *_evidence(picture, row, column, runs)]]
+    said = _verdicts(picture.view, one, other)
+    room = width - sum(cell_len(text) for text, _ in said)
+    return [head, [*said, *_evidence(picture, row, column, runs, room)]]
 
 
 def _behind(
@@ -106,9 +117,9 @@ def _verdicts(view: MatrixView, one: str, other: str) -> list[Piece]:
     said: list[Piece] = [
         (f" {glyphs.ARROW} {telling.headline(blame)}  ", "fail") for blame in concerning(view, one, other)
     ]
-    doubts = [doubt for doubt in view.attribution.doubts if set(doubt.pair) == {one, other}]
     said += [
-        (f" {glyphs.UNKNOWN.glyph} in doubt: {safe(doubt.why, limit=200)}  ", "warn") for doubt in doubts
+        (f" {glyphs.UNKNOWN.glyph} in doubt: {safe(doubt.why, limit=200)}  ", "warn")
+        for doubt in in_doubt(view, one, other)
     ]
     return said
 
@@ -124,7 +135,7 @@ def _standing(picture: Picture, one: str, other: str) -> list[Piece]:
     return out
 
 
-def _evidence(picture: Picture, row: int, column: int, runs: Sequence[Run]) -> list[Piece]:
+def _evidence(picture: Picture, row: int, column: int, runs: Sequence[Run], room: int) -> list[Piece]:
     """Directions where they differ, then other sizes, then where it came from."""
     matrix = picture.matrix
     a, b = int(picture.order[row]), int(picture.order[column])
@@ -145,6 +156,8 @@ def _evidence(picture: Picture, row: int, column: int, runs: Sequence[Run]) -> l
     if runs:
         sources = [safe(run.source, limit=48) for run in runs[:2]]
         parts.append(f"{safe(runs[0].tool, limit=24)}: {', '.join(sources)}{' …' if len(runs) > 2 else ''}")
+    while len(parts) > 1 and cell_len(f" {' · '.join(parts)}") > room:
+        parts.pop()
     return [(f" {' · '.join(parts)}", "quiet")]
 
 

@@ -191,7 +191,7 @@ class Sheet:
         """One line, or two where one has no room for how sure it is and what would settle it."""
         lead = f"{glyphs.POINTER if current else ' '}verdict: "
         said, sure = telling.headline(blame), telling.sureness(blame)
-        settle = f" · next pair to settle: {self.short_pair(blame.next_pair)}" if blame.next_pair else ""
+        settle = f" · to confirm: run {self.short_pair(blame.next_pair)}" if blame.next_pair else ""
         first: list[Piece] = [(lead, "busy" if current else "quiet"), (said, "fail")]
         if len(f"{lead}{said} ({sure}){settle}") < width:
             return [[*first, (f" ({sure})", ""), (settle, "quiet")]]
@@ -206,7 +206,7 @@ class Sheet:
             picture.labels[picture.numbers[name]] if name in picture.numbers else telling.name(name)
             for name in wanted
         )
-        return f"{one} × {other}, alone" if wanted[0] != wanted[1] else f"{one} by itself"
+        return f"{one} × {other} alone" if wanted[0] != wanted[1] else f"{one} by itself"
 
     def legend(self, width: int) -> list[Piece]:
         nine = self.picture.norm_name
@@ -214,5 +214,7 @@ class Sheet:
             f" 9 = at {nine}, each step a tenth slower, 0 = next to none   x failed   ! above what the wire carries"
             "   ~ cut off   blank = not run"
         )
-        short = f" 9 = {nine} to 0 = next to none  x failed  ! too high  ~ cut  blank not run"
+        short = f" 9 = {nine} … 0 = next to none  x failed  ! too high  ~ cut  blank not run"
+        if len(short) >= width:
+            short = f" 9 = {nine} … 0 = none  x failed  ! too high  ~ cut  blank not run"
         return [(long if len(long) < width else short, "quiet")]

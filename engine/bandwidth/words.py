@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from straggler.engine.bandwidth import telling
 from straggler.engine.bandwidth.explain import Cause, Group
 from straggler.engine.bandwidth.links import LowPair
 from straggler.engine.bandwidth.matrix import Matrix
@@ -36,7 +37,7 @@ def _lines(matrix: Matrix, pairs: Sequence[int]) -> tuple[str, ...]:
     for at in pairs[:SHOWN]:
         cell = matrix.cell_at(int(at))
         value = cell.state.value if cell.value is None else amount(cell.value, matrix.metric)
-        shown.append(f"{cell.a} – {cell.b}: {value}")
+        shown.append(f"{cell.a} × {cell.b}: {value}")
     return tuple(shown)
 
 
@@ -53,8 +54,8 @@ def of_cause(cause: Cause, matrix: Matrix, partners: Partners, sign: float) -> B
         node = matrix.nodes[cause.group.node]
         partner = partners.for_node(cause.group.node)
         why = (
-            f"{cause.slow} of {cause.of} pairs of {node} are low, whoever is at the other end, "
-            f"and the others reach the usual without it"
+            f"{cause.slow} of its {cause.of} pairs are slow, whoever is at the other end; "
+            f"without it those nodes are as fast as the rest"
         )
         settle = None if partner is None else (node, matrix.nodes[partner])
         return Blame(
@@ -67,32 +68,29 @@ def of_cause(cause: Cause, matrix: Matrix, partners: Partners, sign: float) -> B
 def _boundary(
     group: Group, effect: float | None, sure: float, slow: int, of: int, pairs: list[int], matrix: Matrix
 ) -> Blame:
-    what = "failed" if effect is None else "are low"
-    way, subjects = _crossing(group.labels)
-    why = f"{slow} of {of} pairs {way} {what}; pairs that do not cross it are not"
+    what, others = ("failed", "did not") if effect is None else ("are slow", "are not")
+    why = f"{slow} of {of} pairs that cross it {what}; pairs that do not cross it {others}"
+    subjects = _subjects(group.labels)
     first = matrix.cell_at(pairs[0]) if pairs else None
     settle = None if first is None else (first.a, first.b)
     return Blame(Kind.BOUNDARY, subjects, effect, sure, why, slow, of, settle, evidence=_lines(matrix, pairs))
 
 
-def _crossing(labels: Sequence[str]) -> tuple[str, tuple[str, ...]]:
-    if len(labels) == 2:
-        return f"between {labels[0]} and {labels[1]}", tuple(labels)
+def _subjects(labels: Sequence[str]) -> tuple[str, ...]:
+    """Both sides of a boundary; one label alone stands for its side against every other of that level."""
     level, _, place = labels[0].partition(":")
-    if place == "*":
-        return f"from one {level} to another", (f"{level}:*",)
-    return f"between {labels[0]} and every other {level}", (labels[0], f"{level}:*")
+    return tuple(labels) if len(labels) == 2 or place == "*" else (labels[0], f"{level}:*")
 
 
 def of_suspect(cause: Cause, matrix: Matrix, partners: Partners, sign: float) -> Doubt:
     effect = float(np.expm1(cause.cap)) if sign > 0 else float(np.expm1(-cause.cap))
     if cause.group.node < 0:
         pair = matrix.cell_at(_in_matrix(cause.group.pairs, matrix)[0])
-        way, _ = _crossing(cause.group.labels)
+        way = telling.crossing(_subjects(cause.group.labels))
         return Doubt(
             (pair.a, pair.b),
             effect,
-            f"pairs {way} look low ({percent(effect)}), too few to say: run one again, alone",
+            f"pairs {way} look slow ({percent(effect)}), too few to say: run one again, alone",
         )
     node = matrix.nodes[cause.group.node]
     partner = partners.for_node(cause.group.node)
@@ -100,7 +98,7 @@ def of_suspect(cause: Cause, matrix: Matrix, partners: Partners, sign: float) ->
     return Doubt(
         (node, other),
         effect,
-        f"{cause.slow} of {cause.of} pairs of {node} look low ({percent(effect)}), too few to say: "
+        f"{cause.slow} of {cause.of} pairs of {node} look slow ({percent(effect)}), too few to say: "
         f"run it with a node that is known to be fine",
     )
 
@@ -117,8 +115,8 @@ def of_few_runs(blame: Blame) -> Doubt:
 def of_link(low: LowPair, matrix: Matrix) -> Blame:
     cell = matrix.cell_at(low.at)
     why = (
-        f"{low.runs} runs of this pair are low ({percent(low.effect)}) and both nodes do better with others: "
-        f"the way between them, not a node"
+        f"{low.runs} runs of this pair are slow ({percent(low.effect)}), and both nodes are faster with others: "
+        f"it is the way between them, not a node"
     )
     return Blame(
         Kind.LINK, (cell.a, cell.b), low.effect, min(SURE, low.probability), why, low.runs, low.runs,
@@ -165,7 +163,7 @@ def _reasons(matrix: Matrix, pairs: Sequence[int]) -> tuple[str, ...]:
     for at in pairs[:SHOWN]:
         cell = matrix.cell_at(at)
         why = next((run.why for run in cell.runs if run.why), "")
-        lines.append(f"{cell.a} – {cell.b}: {cell.state.value}{': ' + why if why else ''}")
+        lines.append(f"{cell.a} × {cell.b}: {cell.state.value}{': ' + why if why else ''}")
     return tuple(lines)
 
 
@@ -208,7 +206,7 @@ def alone_too(blame: Blame, effect: float, matrix: Matrix, at: int, usual: float
 
 def of_majority(effect: float, many: int, good: Sequence[str], matrix: Matrix) -> Blame:
     why = (
-        f"{many} nodes are slower than the other {len(good)} ({fold(good)}), whose pairs with each other are all better: "
+        f"{many} nodes are slower than the other {len(good)} ({fold(good)}), whose pairs with each other are all faster: "
         f"most of the fleet is affected"
     )
     settle = (good[0], good[1]) if len(good) > 1 else None
@@ -220,7 +218,7 @@ def of_cluster(level: float, low: float, high: float, runs: int, matrix: Matrix,
     effect = level / middle - 1
     usual = f"{amount(low, matrix.metric)} to {amount(high, matrix.metric)}"
     why = (
-        f"the pairs reach {amount(level, matrix.metric)}, this instance type {usual} at this size: "
+        f"the pairs reach {amount(level, matrix.metric)}, others measured {usual} with this instance type at this size: "
         f"no single node, the fleet as a whole"
     )
     edge = low if level < low else high

@@ -52,7 +52,7 @@ def _context(view: MatrixView) -> Iterator[str]:
         parts.append(safe(matrix.collective, limit=40))
     if int(matrix.alone_runs.sum()):
         parts.append(
-            f"{telling.many(int((matrix.alone_runs > 0).sum()), 'node')} by itself at {telling.size(matrix.alone_size)}"
+            f"{telling.many(int((matrix.alone_runs > 0).sum()), 'node')} also run alone, at {telling.size(matrix.alone_size)}"
         )
     if matrix.groups:
         parts.append(telling.many(len(matrix.groups), "run over more than two nodes"))
@@ -74,7 +74,7 @@ def _verdict(blame: Blame) -> Iterator[str]:
     for line in blame.evidence:
         yield f"  | {safe(line)}"
     if blame.next_pair is not None:
-        yield from _wrapped("  What would settle it: ", f"run {telling.next_pair(blame.next_pair)}")
+        yield from _wrapped("  To confirm it: ", f"run {telling.next_pair(blame.next_pair)}")
 
 
 def _doubts(view: MatrixView) -> Iterator[str]:

@@ -178,7 +178,7 @@ def test_every_pair_of_the_svg_is_drawn_twice_and_no_other() -> None:
 def test_text_says_the_verdict_first_then_what_is_open_then_the_digits() -> None:
     text = matrix_text.render(matrices.slow_node())
     order = ["VERDICT worker-011 is slow (−31 %, 97 % sure, 23 of 23 pairs)", "Why: its best pairs"]
-    order += ["What would settle it: run worker-011 × worker-004, alone", "For information:"]
+    order += ["To confirm it: run worker-011 × worker-004 with nothing beside it", "For information:"]
     order += [
         "23 pairs more than 5 % below the mean",
         "No verdict rests on that",
@@ -256,22 +256,27 @@ def test_a_fleet_that_is_slow_as_a_whole_is_drawn_beside_what_it_should_be() -> 
         ),
         (
             Blame(Kind.BOUNDARY, ("az:x", "az:y"), -0.2, 0.9, "", 9, 9),
-            "what crosses between az:x and az:y is slow",
+            "traffic between AZ x and y is slow",
         ),
         (
             Blame(Kind.BOUNDARY, ("az:x", "az:*"), -0.2, 0.9, "", 9, 9),
-            "between az:x and any other az is slow",
+            "traffic between AZ x and any other is slow",
         ),
         (
             Blame(Kind.BOUNDARY, ("block:*",), None, 0.9, "", 9, 9),
-            "whatever crosses from one block to another fails",
+            "traffic from one block to another fails",
         ),
         (Blame(Kind.NODE, ("a",), None, 1.0, "", 5, 5), "every run of a failed (> 99 % sure, 5 of 5 pairs)"),
         (
             Blame(Kind.NODE, ("a",), -0.1, 0.9, "", 2, 2, alone=True),
             "a is slow by itself (−10 %, 90 % sure, 2 of 2 runs)",
         ),
+        (
+            Blame(Kind.BOUNDARY, ("layer-3:p", "layer-3:q"), -0.2, 0.9, "", 9, 9),
+            "traffic between network layer 3 p and q is slow",
+        ),
         (Blame(Kind.CLUSTER, (), -0.3, 0.9, "", 9, 9), "the fleet as a whole is slow"),
+        (Blame(Kind.CLUSTER, (), -0.3, 0.9, "", 6, 9), "most of the fleet is slow: 6 of 9 nodes"),
     ],
 )
 def test_each_kind_of_verdict_is_a_plain_sentence(blame: Blame, said: str) -> None:

@@ -272,10 +272,10 @@ async def test_enter_on_a_boundary_opens_the_remedy_of_that_boundary(tmp_path: P
         replace(
             finding("worker-017"),
             id="bandwidth.slow-boundary",
-            title=f"what crosses between {sides} is slow (−21 %)",
+            title=f"traffic between {sides} is slow (−21 %)",
             reference="remedies/bandwidth.md#slow-boundary",
         )
-        for sides in ("az:a and az:b", "az:use1-az1 and az:use1-az2")
+        for sides in ("AZ a and b", "AZ use1-az1 and use1-az2")
     )
     async with app(tmp_path, count=24).run_test(size=(80, 24)) as pilot:
         screen = await gathered(pilot)
@@ -285,8 +285,50 @@ async def test_enter_on_a_boundary_opens_the_remedy_of_that_boundary(tmp_path: P
         live.report = replace(live.report, findings=(other, wanted, *live.report.findings))
         await pilot.press("enter")
         await until(pilot, lambda: screen.query_one(RemedyPane).remedy is not None)
-        assert "use1-az1 and az:use1-az2" in painted(pilot).replace("\n", " ")
+        assert "use1-az1 and use1-az2" in painted(pilot).replace("\n", " ")
         assert screen.active == "remedy"
+        assert "1 Symptom  2 Nodes  3 Output  4 Matrix  5 Findings  6 Remedy" in painted(pilot)
+
+
+async def test_enter_on_a_pair_in_doubt_opens_what_to_do_about_it(tmp_path: Path, results: Show) -> None:
+    found = matrices.partial()
+    results(found)
+    pair = found.attribution.doubts[0].pair
+    wanted = replace(
+        finding(pair[0]),
+        id="bandwidth.repeat-pair",
+        level=Level.INFO,
+        subjects=pair,
+        reference="remedies/bandwidth.md#repeat-pair",
+    )
+    async with app(tmp_path, count=24).run_test(size=(80, 24)) as pilot:
+        screen = await gathered(pilot)
+        await pilot.press("4", "n")
+        live = live_of(pilot)
+        assert live.report is not None
+        live.report = replace(live.report, findings=(*live.report.findings, wanted))
+        await pilot.press("enter")
+        await until(pilot, lambda: screen.query_one(RemedyPane).remedy is not None)
+        remedy = screen.query_one(RemedyPane).remedy
+        assert remedy is not None
+        assert remedy.finding.id == "bandwidth.repeat-pair"
+        assert screen.active == "remedy"
+
+
+async def test_the_way_to_tell_a_false_alarm_stands_once_in_a_remedy(tmp_path: Path, results: Show) -> None:
+    results(matrices.slow_node())
+    told = replace(finding("worker-011"), false_alarm="it rains", reference="remedies/bandwidth.md#slow-node")
+    async with app(tmp_path, count=16).run_test(size=(120, 60)) as pilot:
+        screen = await gathered(pilot)
+        live = live_of(pilot)
+        assert live.report is not None
+        live.report = replace(live.report, findings=(told, *live.report.findings))
+        await pilot.press("4", "enter")
+        await until(pilot, lambda: "Not this if" in painted(pilot))
+        await pilot.press("6", "greater_than_sign")
+        await pilot.pause()
+        assert "it rains" not in painted(pilot)
+        assert screen.query_one(RemedyPane).remedy is not None
 
 
 async def test_enter_elsewhere_opens_the_node_of_the_row(tmp_path: Path, results: Show) -> None:

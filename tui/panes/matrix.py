@@ -46,10 +46,11 @@ class MatrixPane(MatrixDrawing, can_focus=True):
 
     @dataclass
     class Chosen(Message):
-        """Enter on a cell: its verdict where it is part of one, else the node of its row."""
+        """Enter on a cell: its verdict where it is part of one, else what is in doubt about it, else the node of its row."""
 
-        node: str
+        pair: tuple[str, str]
         blame: Blame | None
+        in_doubt: bool
 
     @dataclass
     class Moved(Message):
@@ -133,7 +134,7 @@ class MatrixPane(MatrixDrawing, can_focus=True):
             [],
         ]
         assert self.picture is not None
-        self.foot = [*matrix_cell.described(self.picture, *self.at), self.sheet.legend(width)]
+        self.foot = [*matrix_cell.described(self.picture, *self.at, width), self.sheet.legend(width)]
 
     @property
     def pair(self) -> tuple[str, str] | None:
@@ -227,7 +228,8 @@ class MatrixPane(MatrixDrawing, can_focus=True):
     def action_choose(self) -> None:
         if self.pair is not None and self.view is not None:
             blames = matrix_cell.concerning(self.view, *self.pair)
-            self.post_message(self.Chosen(self.pair[0], blames[0] if blames else None))
+            doubts = matrix_cell.in_doubt(self.view, *self.pair)
+            self.post_message(self.Chosen(self.pair, blames[0] if blames else None, bool(doubts)))
 
     def action_export(self) -> None:
         if self.view is not None:

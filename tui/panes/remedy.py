@@ -18,6 +18,8 @@ from straggler.tui import glyphs
 from straggler.tui.panes.lines import Piece
 from straggler.tui.panes.text import Paragraph, TextPane
 
+NOT_THIS = "Not this if"
+
 
 @dataclass(frozen=True)
 class Remedy:
@@ -45,7 +47,7 @@ class Sureness:
 
 def sureness(confidence: float) -> Sureness:
     """Bands of confidence; they are wording, not limits: nothing is decided by them."""
-    if confidence >= 0.99:
+    if confidence >= 0.995:
         return Sureness("certain", "the reading itself says so")
     if confidence >= 0.9:
         return Sureness("very likely", "act on it once “not this if” is ruled out")
@@ -211,8 +213,10 @@ def _doubts(remedy: Remedy) -> list[Paragraph]:
         lines.append([(safe(remedy.trouble, limit=400), "fail")])
     for command, why in remedy.left_out:
         lines.append([("Not offered  ", "quiet"), (safe(command), ""), (f": {safe(why)}", "quiet")])
+    # Where the section says when it is something else, it says it in full; once is enough.
+    false_alarm = "" if NOT_THIS in remedy.body else one.false_alarm
     for word, text in (
-        ("Not this if", one.false_alarm),
+        (NOT_THIS, false_alarm),
         ("Next", one.next_step),
         ("AWS's own guide", one.route),
     ):

@@ -11,7 +11,7 @@ from straggler.engine.bandwidth import telling
 from straggler.engine.bandwidth.model import Kind
 from straggler.engine.model import Finding
 from straggler.engine.safetext import safe
-from straggler.tui.matrix_cell import FINDINGS
+from straggler.tui.matrix_cell import FINDINGS, IN_DOUBT
 from straggler.tui.panes.matrix import MatrixPane
 from straggler.tui.panes.nodes import NodesPane
 from straggler.tui.screens.session_keys import SessionKeys
@@ -26,16 +26,19 @@ class MatrixKeys(SessionKeys):
 
     @on(MatrixPane.Chosen)
     def open_cell(self, message: MatrixPane.Chosen) -> None:
-        """A verdict's remedy where the session has its finding, else the node of the row."""
+        """The remedy of its verdict or doubt where the session has that finding, else the node of the row."""
         finding = self.finding_of(message.blame) if message.blame is not None else None
+        if finding is None and message.in_doubt:
+            finding = self.doubt_of(message.pair)
+        node = message.pair[0]
         if finding is not None:
             self.show_remedy(finding)
             self.go("remedy")
-        elif self.query_one(NodesPane).land(message.node):
-            self.show_node(message.node)
+        elif self.query_one(NodesPane).land(node):
+            self.show_node(node)
             self.go("output")
         else:
-            self.say(f"{safe(message.node, limit=60)} is no node of this target: only its results were read")
+            self.say(f"{safe(node, limit=60)} is no node of this target: only its results were read")
 
     @on(MatrixPane.ExportWanted)
     def export_matrix(self, message: MatrixPane.ExportWanted) -> None:
@@ -53,6 +56,11 @@ class MatrixKeys(SessionKeys):
         # Several boundaries are several findings of one id; a finding is titled as its verdict is told.
         said = telling.headline(blame)
         return next((one for one in mine if said in one.title), mine[0] if mine else None)
+
+    def doubt_of(self, pair: tuple[str, str]) -> Finding | None:
+        """The finding of this session that says this pair is to be repeated."""
+        found = self.live.report.findings if self.live.report else ()
+        return next((one for one in found if one.id in IN_DOUBT and set(pair) <= set(one.subjects)), None)
 
     async def write_matrix(self, view: MatrixView) -> None:
         """Every format at once, beside the event loop; the notice says where."""

@@ -201,8 +201,11 @@ class Views(Screen[None]):
         crumbs = headings.breadcrumb(live, symptom, faults, section, self.active, self.wide)
         self.query_one("#crumbs", Bar).show(crumbs, waiting if self.wide else [])
         about = self.heading(self.active)
-        room = width - sum(len(text) for text, _ in about) - 1
-        self.query_one("#tabs", Bar).show(headings.tabs(self.active, room), about)
+        tabs = headings.tabs(self.active)
+        while about and sum(len(text) for text, _ in (*tabs, *about)) >= width:
+            # The keys matter more than a long id, which the remedy has in its last line, too.
+            about.pop()
+        self.query_one("#tabs", Bar).show(tabs, about)
         for at, name in enumerate(headings.PANES, 1):
             tone = "here" if name == self.active else "strong"
             left: list[Piece] = [(f" {at} {name.capitalize()} ", tone)]
