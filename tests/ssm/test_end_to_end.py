@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import shutil
 
 import pytest
 
@@ -138,7 +137,3 @@ async def test_a_node_that_is_not_connected_costs_the_others_nothing() -> None:
     assert len({one.node for one in gone}) == 1
     assert all("SSM agent" in one.why for one in gone)
     assert sorted(one.why == "" for one in seen if isinstance(one, NodeEnded)) == [False, True]
-
-
-def test_base64_is_a_part_of_the_coreutils_the_script_needs_anyway() -> None:
-    assert shutil.which("base64")
