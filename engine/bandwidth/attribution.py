@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from straggler.engine.bandwidth import words
+from straggler.engine.bandwidth import places, words
 from straggler.engine.bandwidth.boundaries import boundaries
 from straggler.engine.bandwidth.explain import ENOUGH, Cause, Groups, by_node, capped, cleared, explain
 from straggler.engine.bandwidth.failures import Failures, attribute_failures
@@ -19,12 +19,15 @@ from straggler.engine.bandwidth.limits import Limits
 from straggler.engine.bandwidth.links import LowPair, low_pairs
 from straggler.engine.bandwidth.matrix import Matrix
 from straggler.engine.bandwidth.model import Attribution, Blame, Doubt, Kind, Standing
-from straggler.engine.bandwidth.noise import Floats, Ints, Noise, envelope, measure, upper_clique
+from straggler.engine.bandwidth.noise import Floats, Ints, Noise, envelope, lower_side, measure, upper_clique
 from straggler.engine.bandwidth.partners import Partners
 from straggler.engine.model import Placement
 
 TRIALS = 16
 """Suspects that are looked at in a noise measured without them."""
+
+LEFT = 0.1
+"""Share of low pairs that may be left over where boundaries are held to explain why most are low."""
 
 NOBODY: Mapping[str, Placement] = {}
 
@@ -106,11 +109,15 @@ class _Judgement:
         best = envelope(self.log, self.ends, self.count)
         noise = measure(self.log, best, limits.dip, limits.spread)
         step = -float(np.log1p(-limits.effect))
-        upper = upper_clique(self.log, self.ends, self.count, noise.level, max(step, 3 * noise.spread))
+        # Where about half is slow, level and spread are those of a mixture: its lower side is not.
+        middle, wide = lower_side(self.log, limits.spread)
+        slow, wide = min(middle, noise.level), min(wide, noise.spread)
+        upper = upper_clique(self.log, self.ends, self.count, slow, max(step, 3 * wide))
         if upper is not None:
             level, inside = upper
             noise = Noise(level, self._spread_at(level, noise.spread), limits.dip)
-            if 2 * int(inside.sum()) < int(np.isfinite(best).sum()):
+            few_good = 2 * int(inside.sum()) < int(np.isfinite(best).sum())
+            if few_good and not self._is_a_boundary(noise):
                 return self._mostly_slow(noise, inside, best)
         noise, causes, suspects, cap = self._explained(noise)
         for _ in range(TRIALS):
@@ -119,6 +126,7 @@ class _Judgement:
                 break
             noise, causes, suspects, cap = trial
         y = self.log - noise.level
+        causes = self._node_by_node(causes, y)
         self.usual = float(np.exp(self.sign * noise.level))
         self._against_expectation(noise)
         lows = low_pairs(self.matrix, self.pairs.tolist(), y, cap, noise.level, noise, limits)
@@ -129,6 +137,19 @@ class _Judgement:
             node: None if np.isnan(top[at]) else float(np.exp(top[at]))
             for at, node in enumerate(self.matrix.nodes)
         }
+
+    def _node_by_node(self, causes: Sequence[Cause], y: Floats) -> list[Cause]:
+        """A place that is slow as a whole is said of each of its nodes."""
+        found: list[Cause] = []
+        for cause in causes:
+            if cause.group.place:
+                nodes = list(places.members(cause, self.groups, self.ends, y))
+                found += nodes
+                if nodes:
+                    self.notes.append(places.together(cause, len(nodes)))
+            else:
+                found.append(cause)
+        return found
 
     def _explained(self, noise: Noise) -> tuple[Noise, list[Cause], list[Cause], Floats]:
         """Causes under this noise, and the noise again by what they leave, until the two agree."""
@@ -143,6 +164,15 @@ class _Judgement:
                 self.log - noise.level, self.ends, self.groups, noise, self.limits
             )
         return noise, causes, suspects, cap
+
+    def _is_a_boundary(self, noise: Noise) -> bool:
+        """Whether boundaries and a few nodes explain nearly all that is low, so that the good part is one side of a boundary."""
+        _, causes, _, cap = self._explained(noise)
+        step = float(np.log1p(-self.limits.effect))
+        left = np.count_nonzero((cap == 0) & (self.log - noise.level < step))
+        nodes = sum(len(one.group.place) or one.group.node >= 0 for one in causes)
+        crossed = any(one.group.sides or one.group.labels for one in causes if not one.group.place)
+        return crossed and 2 * nodes < self.count and left < LEFT * len(self.log)
 
     def _without_suspect(
         self, noise: Noise, causes: list[Cause], suspects: list[Cause]
@@ -198,11 +228,25 @@ class _Judgement:
                 self.standing[matrix.nodes[cause.group.node]] = Standing.SUSPECT
         partners = Partners(matrix, self.standing)
         for cause in causes:
-            self.blames.append(words.of_cause(cause, matrix, partners, self.sign))
+            blame = words.of_cause(cause, matrix, partners, self.sign)
+            self.blames.append(places.doubted(blame, cause.group, self.ends, y, cause.cap, matrix))
             if cause.group.node >= 0 and cause.of < ENOUGH and self.blames[-1].next_pair is not None:
                 self.doubts.append(words.of_few_runs(self.blames[-1]))
         for cause in suspects:
             self.doubts.append(words.of_suspect(cause, matrix, partners, self.sign))
+        self._untold(y, partners)
+
+    def _untold(self, y: Floats, partners: Partners) -> None:
+        """Nodes that were low with everybody, but only with nodes that are slow themselves: one run with a good one tells."""
+        step = float(np.log1p(-self.limits.effect))
+        told = {one.pair[0] for one in self.doubts}
+        for at, node in enumerate(self.matrix.nodes):
+            own = self.groups.by_node[at]
+            open_ = self.standing[node] is Standing.UNDECIDED and node not in told
+            if open_ and len(own) and float(np.max(y[own])) < step:
+                partner = partners.for_node(at)
+                if partner is not None:
+                    self.doubts.append(words.of_untold(at, partner, self.matrix))
 
     def _mostly_slow(self, noise: Noise, inside: NDArray[np.bool_], best: Floats) -> dict[str, float | None]:
         """The better part is the smaller one: the fleet is slow, and its few good nodes are named."""

@@ -149,6 +149,13 @@ def _likelihood(values: Floats, weight: Floats, level: Floats, spread: float) ->
     return float(np.log(_parts(values, weight, level, spread).sum(axis=0)).sum())
 
 
+def lower_side(y: Floats, least: float) -> tuple[float, float]:
+    """The middle of all values and their spread by those below it: what the slow part of a fleet reaches, whatever is above."""
+    middle = float(np.median(y))
+    below = middle - y[y <= middle]
+    return middle, max(least, HALF_NORMAL * float(np.median(below)))
+
+
 def upper_clique(
     y: Floats, ends: Ints, count: int, level: float, step: float
 ) -> tuple[float, NDArray[np.bool_]] | None:
@@ -168,6 +175,7 @@ def upper_clique(
         inside[ends[good].reshape(-1)] = True
         among = inside[ends[:, 0]] & inside[ends[:, 1]]
         many = int(inside.sum())
-        if good.sum() >= 3 and many >= 3 and good.sum() >= 0.8 * among.sum() and many > most:
+        # Two good pairs for each of them: three lucky pairs of six nodes are no better part of a fleet.
+        if good.sum() >= many >= 3 and good.sum() >= 0.8 * among.sum() and many > most:
             most, found = many, (float(np.median(y[good])), inside)
     return found

@@ -112,6 +112,15 @@ def of_few_runs(blame: Blame) -> Doubt:
     )
 
 
+def of_untold(node: int, partner: int, matrix: Matrix) -> Doubt:
+    one, other = matrix.nodes[node], matrix.nodes[partner]
+    return Doubt(
+        (one, other),
+        None,
+        f"{one} was low in every run, but never with a node known to be fine: run it with one",
+    )
+
+
 def of_link(low: LowPair, matrix: Matrix) -> Blame:
     cell = matrix.cell_at(low.at)
     why = (
