@@ -53,6 +53,7 @@ def _of_level(level: str, labels: Sequence[str], code: Ints, ends: Ints) -> list
     found = []
     if not len(crossing):
         return []
+    living = [np.flatnonzero(code == at) for at in range(len(labels))]
     if len(labels) <= MOST_PLACES:
         key = low * len(labels) + high
         order = np.argsort(key, kind="stable")
@@ -60,11 +61,12 @@ def _of_level(level: str, labels: Sequence[str], code: Ints, ends: Ints) -> list
         for kind, pairs in zip(kinds, np.split(crossing[order], first[1:]), strict=True):
             if len(pairs) >= LEAST:
                 a, b = divmod(int(kind), len(labels))
-                found.append(Group(np.sort(pairs), labels=(f"{level}:{labels[a]}", f"{level}:{labels[b]}")))
+                names = (f"{level}:{labels[a]}", f"{level}:{labels[b]}")
+                found.append(Group(np.sort(pairs), labels=names, sides=(living[a], living[b])))
     if len(labels) > 2:
         for at, label in enumerate(labels):
             pairs = crossing[(low == at) | (high == at)]
             if len(pairs) >= LEAST:
-                found.append(Group(pairs, labels=(f"{level}:{label}",)))
+                found.append(Group(pairs, labels=(f"{level}:{label}",), sides=(living[at],)))
         found.append(Group(crossing, labels=(f"{level}:*",)))
     return found

@@ -7,13 +7,14 @@ no further one is worth its improbability; then each is taken out again to see w
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Container, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
+from straggler.engine.bandwidth import few
 from straggler.engine.bandwidth.limits import Limits
 from straggler.engine.bandwidth.noise import Floats, Ints, Noise
 
@@ -22,21 +23,36 @@ ENOUGH = 3
 
 TWO_PAIRS = 3.5
 
+AGAIN = 4
+"""How often the causes are looked for anew without nodes that had only met slow ones."""
+
 TRIED = 64
 """Candidates of one kind that are looked at closely in one step: those with the lowest means."""
 
 
+Key = tuple[int, tuple[str, ...], bool]
+"""Tells groups from each other."""
+
+LOW_INSIDE = 0.75
+"""So many of the pairs inside a place must be low for it to be slow as a whole."""
+
+
 @dataclass(frozen=True, eq=False)
 class Group:
-    """Pairs that one cause would cap. `node`: the node's number, or -1 for a boundary, whose `labels` say what it parts."""
+    """Pairs that one cause would cap. `node`: the node's number, or -1 for a boundary, whose `labels` say what it parts.
+
+    `sides`: the nodes on the side of each label. `place`: the nodes of a place that is slow as a whole, its inner pairs as well.
+    """
 
     pairs: Ints
     node: int = -1
     labels: tuple[str, ...] = ()
+    sides: tuple[Ints, ...] = ()
+    place: tuple[int, ...] = ()
 
     @property
-    def key(self) -> tuple[int, tuple[str, ...]]:
-        return self.node, self.labels
+    def key(self) -> Key:
+        return self.node, self.labels, bool(self.place)
 
 
 @dataclass(frozen=True, eq=False)
@@ -86,29 +102,54 @@ def explain(
 
     A fleet half of which would have to be accused is not explained by its nodes: the search stops there.
     """
-    cap = np.zeros(len(y))
     bar = float(np.log(limits.accuse / (1 - limits.accuse)))
+    passed: set[Key] = set()
+    for _ in range(AGAIN):
+        found = _one_by_one(y, ends, groups, noise, limits, bar, passed)
+        found, cap = _without_the_needless(found, y, groups, noise, limits, bar)
+        mistaken = {one.group.key for one in found if not _told_apart(one, y, ends)}
+        if not mistaken:
+            break
+        passed |= mistaken
+    taken = {one.group.key for one in found}
+    low = float(np.log(limits.suspect / (1 - limits.suspect)))
+    suspects = [
+        one
+        for one in _candidates(y, ends, groups, cap, noise, limits)
+        if one.odds > low and one.group.key not in taken and not one.group.place
+    ]
+    return found, suspects, cap
+
+
+def _one_by_one(
+    y: Floats, ends: Ints, groups: Groups, noise: Noise, limits: Limits, bar: float, passed: Container[Key]
+) -> list[Cause]:
+    """Always the cause the values speak for most, until no further one is sure enough; those in `passed` are passed over."""
+    cap = np.zeros(len(y))
     found: list[Cause] = []
     for _ in range(max(2, len(groups.by_node) // 2 + len(groups.boundaries))):
         sure = [
             one
             for one in _candidates(y, ends, groups, cap, noise, limits)
-            if one.odds >= bar + _doubled(one, groups)
+            if one.odds >= bar + _doubled(one, groups) and one.group.key not in passed
         ]
         best = max(sure, key=lambda one: one.odds, default=None)
         if best is None:
             break
         found.append(best)
         np.minimum.at(cap, best.group.pairs, best.cap)
-    found, cap = _without_the_needless(found, y, groups, noise, limits, bar)
-    taken = {one.group.key for one in found}
-    low = float(np.log(limits.suspect / (1 - limits.suspect)))
-    suspects = [
-        one
-        for one in _candidates(y, ends, groups, cap, noise, limits)
-        if one.odds > low and one.group.key not in taken
-    ]
-    return found, suspects, cap
+    return found
+
+
+def _told_apart(cause: Cause, y: Floats, ends: Ints) -> bool:
+    """Whether a node was slow with at least one that is not slow with everybody: else it may only have met slow ones."""
+    if cause.group.node < 0:
+        return True
+    fine = y > cause.cap / 2
+    works = np.zeros(int(ends.max()) + 1, dtype=bool)
+    works[ends[fine].reshape(-1)] = True
+    slow = cause.group.pairs[~fine[cause.group.pairs]]
+    return bool(works[ends[slow].sum(axis=1) - cause.group.node].any())
 
 
 def _doubled(cause: Cause, groups: Groups) -> float:
@@ -132,6 +173,7 @@ def _candidates(
     lowest = [int(one) for one in np.argsort(mean)[:TRIED] if mean[one] < step / 2]
     # Of two that explain the same the boundary goes first: a node that stands alone in a zone is not the fault.
     tried = _low_boundaries(y, free, groups, step / 2)
+    tried += [one for group in tried for one in _low_places(group, y, ends, free, groups, step / 2)]
     tried += [Group(groups.by_node[one], node=one) for one in lowest]
     causes = (weigh(group, y, cap, noise, limits) for group in tried)
     return [one for one in causes if one is not None]
@@ -148,8 +190,25 @@ def _low_boundaries(y: Floats, free: NDArray[np.bool_], groups: Groups, bar: flo
     return [group for group, n, t in zip(groups.boundaries, many, total, strict=True) if n and t / n < bar]
 
 
-def weigh(group: Group, y: Floats, cap: Floats, noise: Noise, limits: Limits) -> Cause | None:
-    """How much the values speak for one more cap on these pairs; None where there is nothing to see."""
+def _low_places(
+    group: Group, y: Floats, ends: Ints, free: NDArray[np.bool_], groups: Groups, bar: float
+) -> Iterator[Group]:
+    """The sides of a low boundary whose inner pairs are as low: then it may be all that stands there, not the way to it."""
+    for label, side in zip(group.labels, group.sides, strict=False):
+        pairs = np.unique(np.concatenate([groups.by_node[node] for node in side]))
+        inside = pairs[np.isin(ends[pairs], side).all(axis=1)]
+        told = y[inside[free[inside]]]
+        if len(told) >= ENOUGH and np.quantile(told, LOW_INSIDE) < bar:
+            yield Group(pairs, labels=(label,), place=tuple(side.tolist()))
+
+
+def weigh(
+    group: Group, y: Floats, cap: Floats, noise: Noise, limits: Limits, *, whole: bool = False
+) -> Cause | None:
+    """How much the values speak for one more cap on these pairs; None where there is nothing to see.
+
+    `whole`: `cap` holds every other cause, so that the rest are pairs nothing is wrong with, and their number and spread count.
+    """
     values, held = y[group.pairs], cap[group.pairs]
     step = float(np.log1p(-limits.effect))
     free = held > step / 2
@@ -168,6 +227,10 @@ def weigh(group: Group, y: Floats, cap: Floats, noise: Noise, limits: Limits) ->
     if best is None:
         return None
     gain, level = best
+    if whole:
+        fine = cap == 0
+        fine[group.pairs] = False
+        gain = min(gain, few.most_gain(values[free], y[fine], noise.spread))
     slow = int(np.count_nonzero(values[free] < level / 2))
     if slow < 2:
         return None
@@ -183,7 +246,7 @@ def _without_the_needless(
     kept = list(found)
     for one in sorted(found, key=lambda cause: cause.odds):
         others = capped(len(y), [other for other in kept if other is not one])
-        again = weigh(one.group, y, others, noise, limits)
+        again = weigh(one.group, y, others, noise, limits, whole=True)
         at = kept.index(one)
         if again is None or again.odds < bar + _doubled(again, groups):
             kept.pop(at)
