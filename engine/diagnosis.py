@@ -5,6 +5,7 @@ It gathers, journals, and keeps facts; it judges when asked. Everything a listen
 
 from __future__ import annotations
 
+import asyncio
 import time
 from collections import defaultdict, deque
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
@@ -26,6 +27,7 @@ from straggler.engine.model import Finding, Node, Observation, Window
 from straggler.engine.script import Request
 from straggler.engine.session import Health, Journal, describe
 from straggler.engine.targets.base import Target
+from straggler.engine.transports.base import Telling
 from straggler.engine.triage import EVERYTHING, Plan
 
 if TYPE_CHECKING:
@@ -113,7 +115,8 @@ class Diagnosis:
     async def take_results(self, results: AsyncIterator[tuple[str, bytes]]) -> None:
         """Keep and judge pairwise results as they come; ends when they do."""
         async for name, data in results:
-            self.take(observation(name, data))
+            # Looking for secrets in a long text is no work for the event loop.
+            self.take(await asyncio.to_thread(observation, name, data))
 
     async def follow_results(self) -> None:
         """Take pairwise results as long as they may appear: for ever, until cancelled."""
@@ -218,3 +221,9 @@ class Diagnosis:
     async def close(self) -> None:
         """End kept connections; the journal is closed by whoever opened it."""
         await self.target.transport.close()
+
+    @property
+    def told(self) -> tuple[str, ...]:
+        """What the way to the nodes has to say, once everything is read and closed."""
+        transport = self.target.transport
+        return transport.told if isinstance(transport, Telling) else ()

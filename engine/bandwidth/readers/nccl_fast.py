@@ -23,6 +23,8 @@ _HEAD = re.compile(
 _RANK = re.compile(
     rb"(?m)^#  Rank +(\d+) Group +\d+ Pid +\d+ on +(\S+) device +\d+ \[[^\]\n]*\] [\w .+/()-]*$"
 )
+_INFO = re.compile(rb"(?m)^([\w.-]+):\d+:\d+ \[\d+\] NCCL INFO [ -~]*$")
+_VERSION = re.compile(rb"(?m)^NCCL version \d\S*$")
 _TITLES = re.compile(
     rb"\n(?:NCCL version \d\S*\n)?#\n#  +out-of-place  +in-place *\n"
     rb"#  +size  +count  +type  +redop  +root  +time  +algbw  +busbw +#wrong  +time  +algbw  +busbw +#wrong *\n"
@@ -72,13 +74,16 @@ def read(data: bytes, source: str) -> Run | None:
 
 
 def _hosts(listed: bytes) -> list[bytes] | None:
-    """The host of every rank, from a list that holds nothing but ranks, counted from 0."""
+    """The host of every rank, from a list that holds nothing but ranks, counted from 0, and what NCCL says of itself there."""
+    said = _INFO.findall(listed) if b" NCCL INFO " in listed else []
     found = _RANK.findall(listed)
     count = len(found)
-    whole = 2 <= count <= len(_NUMBERS) and listed.count(b"\n") == count - 1
+    more = len(said) + len(_VERSION.findall(listed)) if said else 0
+    whole = 2 <= count <= len(_NUMBERS) and listed.count(b"\n") == count + more - 1
     if not whole or [number for number, _ in found] != _NUMBERS[:count] or b"nranks" in listed:
         return None
-    return [host for _, host in found]
+    hosts = [host for _, host in found]
+    return hosts if set(said) <= set(hosts) else None
 
 
 def _points(table: bytes, ranks: int, collective: str | None) -> MappingProxyType[int, float] | None:
