@@ -113,6 +113,7 @@ async def ask_symptom(app: StragglerApp, start: Start, target: Target) -> Start 
         sudo=start.sudo,
         guided=start.guided,
         starts=target.starts,
+        starter="AWS profile" if target.hyperpod is not None else "ssh config",
     )
     told = await app.push_screen_wait(screen)
     if told is None:

@@ -65,8 +65,11 @@ class IntakeScreen(Screen[Intake | None]):
         sudo: bool = False,
         guided: bool = False,
         starts: Sequence[str] = (),
+        starter: str = "ssh config",
     ) -> None:
+        """`starts`: local programs that `starter`, a configuration of the operator's, starts to reach the target."""
         super().__init__()
+        self.starter = starter
         self.known, self.about, self.now = known, about, now
         self.since, self.sudo, self.guided = since or DEFAULT_SINCE, sudo, guided
         self.starts = tuple(starts)
@@ -99,7 +102,7 @@ class IntakeScreen(Screen[Intake | None]):
             Content("Nothing on the cluster is changed, whatever you choose."),
         ]
         lines += [
-            Content.assemble(("Your ssh config starts: ", "$warning"), safe(one, limit=300))
+            Content.assemble((f"Your {self.starter} starts: ", "$warning"), safe(one, limit=300))
             for one in self.starts
         ]
         return Content("\n").join(lines)
