@@ -35,3 +35,11 @@ class Queued(Protocol):
     """
 
     queued: bool
+
+
+@runtime_checkable
+class Telling(Protocol):
+    """A transport that has something to say of the way itself, when all has been read: lines for the operator."""
+
+    @property
+    def told(self) -> tuple[str, ...]: ...

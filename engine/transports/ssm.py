@@ -12,11 +12,13 @@ from straggler.engine.transports.ssm_bucket import TokenBucket
 from straggler.engine.transports.ssm_channel import Channel
 from straggler.engine.transports.ssm_command import DOCUMENTS, Renamer
 from straggler.engine.transports.ssm_dial import Dialer
-from straggler.engine.transports.ssm_errors import explain_end
+from straggler.engine.transports.ssm_errors import explain_end, words
 from straggler.engine.transports.ssm_sessions import AwsCalls, Sessions
 
 ERRORS_KEPT = 4096
 """Bytes of stderr kept to explain a script that never ran."""
+
+_NAMED = 4
 
 
 class SsmTransport:
@@ -69,13 +71,18 @@ class SsmTransport:
         return tuple(self._sessions.left_open)
 
     @property
-    def notes(self) -> tuple[str, ...]:
-        """What the operator should know about the way taken: a document that could not be used."""
-        refused = self._sessions.refused
+    def told(self) -> tuple[str, ...]:
+        """What the operator should know of the way taken: a document that could not be used, sessions that are still open."""
+        refused, left = self._sessions.refused, self.left_open
         used = next((one.name for one in DOCUMENTS if one.name not in refused), None)
-        if not refused or used is None:
-            return ()
-        return tuple(f"{name} could not be used, {used} was: {why}" for name, why in refused.items())
+        lines = [f"{name} could not be used, {used} was: {why}" for name, why in refused.items() if used]
+        if left:
+            named = ", ".join(words(one) for one in left[:_NAMED]) + (", ..." if len(left) > _NAMED else "")
+            lines.append(
+                f"{len(left)} sessions could not be ended, and end by themselves when idle: {named};"
+                " aws ssm terminate-session --session-id ID ends one at once"
+            )
+        return tuple(lines)
 
 
 def hyperpod_target(cluster_id: str, group: str, instance: str) -> str:

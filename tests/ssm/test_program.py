@@ -114,6 +114,17 @@ def test_a_node_that_is_gone_is_told_and_the_others_are_read(
     assert service.left == set()
 
 
+def test_the_operator_hears_of_a_second_choice_and_of_what_stayed_open(
+    aws: FakeAws, service: FakeService, tmp_path: Path
+) -> None:
+    service.allowed -= {"AWS-StartNonInteractiveCommand", "AmazonEKS-ExecuteNonInteractiveCommand"}
+    aws.deny("ssm", "TerminateSession")
+    done = straggler(tmp_path, aws, "check", "--cluster", "train")
+    assert "3 of 3 nodes read" in done.out
+    assert "AWS-StartNonInteractiveCommand could not be used, AWS-StartInteractiveCommand was" in done.errors
+    assert "3 sessions could not be ended" in done.errors
+
+
 def test_ctrl_c_ends_every_session(aws: FakeAws, service: FakeService, tmp_path: Path) -> None:
     service.plans = {"": Faults(silent=True)}
     env = {

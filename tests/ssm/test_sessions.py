@@ -90,7 +90,7 @@ async def test_another_document_is_used_and_said_where_the_first_is_not_to_be_ha
             asked = await ask(transport, saying("hello"))
             assert asked.error is None
             assert asked.data == said("hello")
-        [note] = transport.notes
+        [note] = transport.told
     assert note.startswith(f"{first} could not be used, AmazonEKS-ExecuteNonInteractiveCommand was: ")
     # The second node does not knock at the closed door again.
     assert len([one for one, _ in service.asked if one == "StartSession"]) == 3
@@ -185,6 +185,8 @@ async def test_a_session_that_cannot_be_ended_is_named() -> None:
         asked = await ask(transport, saying("x"))
     assert asked.error is None
     assert set(transport.left_open) == service.started
+    [line] = transport.told
+    assert all(one in line for one in ("1 sessions", "terminate-session", *service.started))
 
 
 async def test_an_ending_that_is_throttled_is_tried_again() -> None:

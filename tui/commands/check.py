@@ -70,6 +70,8 @@ async def _gather(diagnosis: Diagnosis, state: Path | None) -> None:
             await diagnosis.settle()
         finally:
             await diagnosis.close()
+            for line in diagnosis.told:
+                output.note(line)
     if diagnosis.saved is not None and diagnosis.saved.why:
         lead = "" if diagnosis.saved.saved else "this session is NOT SAVED: "
         output.note(f"{lead}{diagnosis.saved.why}")
