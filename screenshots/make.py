@@ -99,8 +99,8 @@ def gathering(scratch: Path) -> App:
     return app_for(holding(demo_target("efa-down", NODES), *SLOW), scratch)
 
 
-def found(scenario: str) -> Callable[[Path], App]:
-    return lambda scratch: app_for(demo_target(scenario, NODES), scratch)
+def found(scenario: str, nodes: int = NODES) -> Callable[[Path], App]:
+    return lambda scratch: app_for(demo_target(scenario, nodes), scratch)
 
 
 def guided(scratch: Path) -> App:
@@ -166,6 +166,10 @@ PICTURES: Mapping[str, Picture] = {
     "findings": Picture(found("efa-down"), NARROW, pressing()),
     "nodes": Picture(found("unreachable-nodes"), NARROW, pressing("2")),
     "remedy": Picture(found("efa-down"), NARROW, pressing("enter", "n")),
+    "matrix-wide": Picture(found("slow-node", 16), WIDE, pressing("4", "n")),
+    "matrix": Picture(found("slow-node", 16), NARROW, pressing("4", "n")),
+    "matrix-zones-wide": Picture(found("cross-az", 16), WIDE, pressing("4", "n")),
+    "matrix-zones": Picture(found("cross-az", 16), NARROW, pressing("4", "n")),
     "guided": Picture(guided, NARROW, pressing()),
     "help": Picture(found("efa-down"), NARROW, with_help),
     "mono": Picture(found("xid-79"), WIDE, pressing(), no_colour=True),

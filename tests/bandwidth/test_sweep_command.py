@@ -89,6 +89,14 @@ def test_a_simulated_sweep_goes_on_where_a_plan_was_made(run: Sweep, out: Path) 
     assert "none of" not in run()
 
 
+def test_inspecting_a_sweep_says_which_command_judges_it(
+    run: Sweep, out: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run("--demo", "healthy", "--rounds", "1", "--run")
+    assert cli.main(["inspect", str(out)]) == 0
+    assert f"straggler matrix '{out}'" in capsys.readouterr().err
+
+
 def test_the_same_question_gives_the_same_files(run: Sweep, out: Path, tmp_path: Path) -> None:
     run("--demo", "healthy", "--seed", "3")
     first = {path.relative_to(out): path.read_bytes() for path in out.rglob("*") if path.is_file()}

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import argparse
+import shlex
 import sys
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from straggler.engine.errors import FatalError
@@ -21,6 +23,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
+    from straggler.engine.bandwidth.sweep import MANIFEST
     from straggler.engine.inspect import report
 
     files = inspected(args.paths)
@@ -34,6 +37,9 @@ def run(args: argparse.Namespace) -> int:
     output.put(report.as_json(files) if args.format == "json" else report.as_text(files))
     for one in lost:
         output.note(f"{one.path} {one.why}")
+    for path in args.paths:
+        if (Path(path) / MANIFEST).is_file():
+            output.note(f"{path} is a sweep; who is slow in it: straggler matrix {shlex.quote(path)}")
     return 0
 
 

@@ -25,7 +25,19 @@ SHOWN = 3
 """Files that are named of those that gave nothing for one reason."""
 
 
+EPILOG = """\
+It reads nccl-tests (text, JSON), fi_pingpong, iperf3 and CSV like a,b,busbw_gbs. Hosts come from the output, else from
+the file's name: A__B.txt.
+
+examples:
+  straggler matrix out                                  the results of straggler sweep --out out
+  straggler matrix logs/ --instance-type p5.48xlarge    .. of your own runs, set against what the type should reach
+  straggler matrix logs/ --format svg > matrix.svg
+"""
+
+
 def arguments(parser: argparse.ArgumentParser) -> None:
+    parser.epilog, parser.formatter_class = EPILOG, argparse.RawDescriptionHelpFormatter
     parser.add_argument(
         "paths", nargs="+", type=Path, metavar="PATH", help="outputs of a bandwidth tool, or folders of them"
     )
@@ -43,7 +55,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--baseline", type=Path, metavar="PATH", help="results of an earlier sweep to set beside these"
     )
-    parser.add_argument("--format", choices=FORMATS, default="text")
+    parser.add_argument("--format", choices=FORMATS, default="text", help="of the report (text)")
     parser.add_argument("--ascii", action="store_true", help="only ASCII in the text report")
 
 

@@ -33,7 +33,22 @@ _FIXED = (
 _ENGINE_OF = {"slurm": "slurm", "eks": "kubernetes", "kubernetes": "kubernetes"}
 
 
+EPILOG = """\
+how it goes: it plans who runs with whom and writes what runs that (a Slurm batch script, Kubernetes manifests or a
+script over SSH); you run it; it reads the results as they appear, says which node, link or boundary is slow and how
+sure that is, and plans the next runs only where they would settle something. Without --run nothing is loaded.
+
+examples:
+  straggler sweep --demo slow-node --out out --run      see it work, on simulated nodes
+  straggler sweep --hosts 'node[001-064]' --instance-type p5.48xlarge --engine slurm --out out
+  straggler sweep --out out                             what the results say so far, and what to run next
+  straggler sweep --out out --follow                    the same, again and again until all results are there
+  straggler matrix out                                  every pair
+"""
+
+
 def arguments(parser: argparse.ArgumentParser) -> None:
+    parser.epilog, parser.formatter_class = EPILOG, argparse.RawDescriptionHelpFormatter
     options.add_target(parser)
     what = parser.add_argument_group("what is run")
     what.add_argument(
