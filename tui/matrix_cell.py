@@ -85,10 +85,13 @@ def described(picture: Picture, row: int, column: int, width: int) -> Lines:
         mark = STATE_MARKS[state]
         tone, glyph = (mark.tone, mark.glyph) if state is not RunState.OK else ("unknown", "?")
         word = telling.STATE_WORDS[state] if state is not RunState.OK else f"no value at {telling.size(size)}"
-        head.append((f"{glyph} {word}", tone))
         why = next((run.why for run in runs if run.why and run.state is state), "")
+        # A reason often begins with the state; it is not said twice.
+        why = why.removeprefix(word)
+        head.append((f"{glyph} {word}", tone))
         if why:
-            head.append((f": {safe(why, limit=120)}", ""))
+            lead = "" if why.startswith((" ", ":")) else ": "
+            head.append((f"{lead}{safe(why, limit=120)}", ""))
     said = _verdicts(picture.view, one, other)
     room = width - sum(cell_len(text) for text, _ in said)
     return [head, [*said, *_evidence(picture, row, column, runs, room)]]

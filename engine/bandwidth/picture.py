@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from straggler.engine.bandwidth import placement
 from straggler.engine.bandwidth.matrix import STATES, Codes, Floats, Ints
-from straggler.engine.bandwidth.model import Kind, RunState
+from straggler.engine.bandwidth.model import Kind, RunState, Standing
 from straggler.engine.bandwidth.view import MatrixView
 from straggler.engine.model import Node, Placement
 from straggler.engine.safetext import safe
@@ -253,11 +253,12 @@ def _from_the_top(level: str) -> tuple[int, str]:
 
 
 def by_score(view: MatrixView) -> list[int]:
-    """Worst first; nodes nothing is known of come last."""
-    scores = view.attribution.scores
+    """Worst first, those that failed with everybody before all; nodes nothing is known of come last."""
+    scores, standings = view.attribution.scores, view.attribution.standings
 
     def key(number: int) -> tuple[bool, float, int]:
-        score = scores.get(view.matrix.nodes[number])
-        return score is None, score or 0.0, number
+        name = view.matrix.nodes[number]
+        score = scores.get(name)
+        return score is None and standings.get(name) is not Standing.CULPRIT, score or 0.0, number
 
     return sorted(range(len(view.matrix.nodes)), key=key)

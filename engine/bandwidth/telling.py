@@ -73,7 +73,8 @@ def title(view: MatrixView) -> Iterator[str]:
     yield f"{len(matrix):,} of {many(pairs_possible(matrix), 'pair')}"
     if found.median is not None:
         yield f"median {number(found.median)}"
-    yield from expectation(view.expected)
+    if len(matrix):
+        yield from expectation(view.expected)
     if view.earlier is not None:
         day = datetime.fromtimestamp(view.earlier.at, timezone.utc).strftime("%Y-%m-%d")
         yield f"earlier {number(view.earlier.usual)} ({day})"

@@ -180,7 +180,7 @@ def of_failed_alone(at: int, matrix: Matrix) -> Doubt:
     node = matrix.nodes[at]
     runs = matrix.by_node.get(at, ())
     why = next((run.why for run in runs if run.why), "no value")
-    return Doubt((node, node), None, f"by itself it gave no value: {why}; run it alone again")
+    return Doubt((node, node), None, f"it gave no value: {why}; run it alone again")
 
 
 def of_doubt_alone(at: int, effect: float, matrix: Matrix, usual: float) -> Doubt:
@@ -189,7 +189,7 @@ def of_doubt_alone(at: int, effect: float, matrix: Matrix, usual: float) -> Doub
     return Doubt(
         (node, node),
         effect,
-        f"by itself it reaches {value}, the others {amount(usual, matrix.metric)}: one run proves nothing, run it alone again",
+        f"it reaches {value}, the others {amount(usual, matrix.metric)}: one run proves nothing, run it alone again",
     )
 
 

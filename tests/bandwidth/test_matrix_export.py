@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 from straggler.engine.bandwidth import layout
 from straggler.engine.bandwidth.model import Blame, Kind, Metric, Round, Run, RunState
-from straggler.engine.bandwidth.picture import Picture, Section, arranged, short_names
+from straggler.engine.bandwidth.picture import Picture, Section, arranged, by_score, short_names
 from straggler.engine.bandwidth.readers import pairs_csv
 from straggler.engine.bandwidth.view import MatrixView
 from straggler.engine.export import matrix_csv, matrix_json, matrix_svg, matrix_text
@@ -497,3 +497,18 @@ def test_a_view_is_a_snapshot() -> None:
     with pytest.raises(AttributeError):
         found.revision = 2  # type: ignore[misc]
     assert replace(found, revision=2).matrix is found.matrix
+
+
+def test_before_the_first_pair_nothing_is_said_of_what_pairs_should_reach() -> None:
+    empty = matrix(("a", "b"), lambda a, b: 1.0, [])
+    text = " ".join(matrix_text.render(view(empty, attributed(empty))).split())
+    assert "expected" not in text.partition("nodes")[0]
+    assert "ceiling" not in text
+
+
+def test_by_score_a_node_that_failed_with_everybody_comes_before_all() -> None:
+    found = matrices.failed_pairs()
+    [blame] = found.attribution.verdicts
+    scores = {name: 1.0 for name in found.matrix.nodes if name not in blame.subjects}
+    scored = replace(found, attribution=replace(found.attribution, scores=scores))
+    assert found.matrix.nodes[by_score(scored)[0]] == blame.subjects[0]

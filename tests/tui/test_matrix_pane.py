@@ -22,6 +22,7 @@ from straggler.tui.live import Live
 from straggler.tui.panes.matrix import MatrixPane
 from straggler.tui.panes.nodes import NodesPane
 from straggler.tui.panes.remedy import RemedyPane
+from straggler.tui.panes.text import flow
 from tests.support import matrices
 from tests.support.matrices import SIZE, attributed, matrix, names, view
 from tests.tui.driving import app_for, gathered, live_of, painted, until
@@ -484,3 +485,23 @@ def test_every_pair_has_one_sign_in_both_halves() -> None:
     picture = Picture(matrices.failed_pairs(), range(24))
     rows = [picture.row(at) for at in range(24)]
     assert all(rows[a][b] == rows[b][a] for a, b in combinations(range(24), 2))
+
+
+async def test_a_failed_pair_says_once_that_it_failed(tmp_path: Path, results: Show) -> None:
+    one = matrix(names(4), lambda a, b: RunState.FAILED if (a, b) == (0, 1) else 400.0)
+    told = replace(one.detail[0, 1][0], why="failed in NCCL: unhandled cuda error")
+    one = replace(one, detail=MappingProxyType({**one.detail, (0, 1): (told,)}))
+    results(view(one, attributed(one)))
+    async with app(tmp_path).run_test(size=(120, 40)) as pilot:
+        await opened(pilot)
+        assert "failed in NCCL: unhandled cuda error" in painted(pilot)
+        assert "failed: failed" not in painted(pilot)
+
+
+def test_a_long_set_of_nodes_is_parted_at_its_commas() -> None:
+    nodes = ",".join(f"{number:04}" for number in range(0, 40, 2))
+    lines = ["".join(text for text, _ in one) for one in flow([(f"worker-[{nodes}]", "")], 30)]
+    assert len(lines) > 2
+    assert all(len(one) <= 30 for one in lines)
+    assert all(one.endswith(",") for one in lines[:-1])
+    assert "".join(lines) == f"worker-[{nodes}]"

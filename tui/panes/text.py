@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from itertools import takewhile
 from typing import ClassVar
 
@@ -38,7 +38,7 @@ def flow(paragraph: Paragraph, width: int) -> list[list[Piece]]:
     lines: list[list[Piece]] = [[]]
     used = 0
     for text, tone in pieces:
-        for word in re.findall(r"\s+|\S+", text):
+        for word in _words(text, room - hang):
             size = cell_len(word)
             if used + size > room and not word.isspace() and used > hang:
                 lines.append([(" " * hang, "")] if hang else [])
@@ -48,6 +48,12 @@ def flow(paragraph: Paragraph, width: int) -> list[list[Piece]]:
             lines[-1].append((word, tone))
             used += size
     return [[*lead, *line] for line in lines]
+
+
+def _words(text: str, room: int) -> Iterator[str]:
+    """What stays together on a line; a set of nodes that is longer than one is parted at its commas."""
+    for word in re.findall(r"\s+|\S+", text):
+        yield from re.findall(r"[^,]*,|[^,]+", word) if cell_len(word) > room else [word]
 
 
 class TextPane(VerticalScroll, can_focus=True):
