@@ -172,7 +172,7 @@ class _Judgement:
         left = np.count_nonzero((cap == 0) & (self.log - noise.level < step))
         nodes = sum(len(one.group.place) or one.group.node >= 0 for one in causes)
         crossed = any(one.group.sides or one.group.labels for one in causes if not one.group.place)
-        return crossed and 2 * nodes < self.count and left < LEFT * len(self.log)
+        return bool(crossed and 2 * nodes < self.count and left < LEFT * len(self.log))
 
     def _without_suspect(
         self, noise: Noise, causes: list[Cause], suspects: list[Cause]

@@ -7,6 +7,7 @@ no further one is worth its improbability; then each is taken out again to see w
 
 from __future__ import annotations
 
+import math
 from collections.abc import Container, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -203,11 +204,17 @@ def _low_places(
 
 
 def weigh(
-    group: Group, y: Floats, cap: Floats, noise: Noise, limits: Limits, *, whole: bool = False
+    group: Group,
+    y: Floats,
+    cap: Floats,
+    noise: Noise,
+    limits: Limits,
+    *,
+    rest: NDArray[np.bool_] | None = None,
 ) -> Cause | None:
     """How much the values speak for one more cap on these pairs; None where there is nothing to see.
 
-    `whole`: `cap` holds every other cause, so that the rest are pairs nothing is wrong with, and their number and spread count.
+    `rest`: pairs nothing is wrong with, once all causes are in place: then their number and spread count, too.
     """
     values, held = y[group.pairs], cap[group.pairs]
     step = float(np.log1p(-limits.effect))
@@ -227,10 +234,11 @@ def weigh(
     if best is None:
         return None
     gain, level = best
-    if whole:
-        fine = cap == 0
-        fine[group.pairs] = False
-        gain = min(gain, few.most_gain(values[free], y[fine], noise.spread))
+    if rest is not None:
+        own, others = values[free] < level / 2, y[rest] < level / 2
+        usual = 0.5 * math.erfc(-level / 2 / noise.spread / math.sqrt(2))
+        by_share = few.most_by_share(int(own.sum()), many, int(others.sum()), len(others), usual)
+        gain = min(gain, by_share, few.most_gain(values[free], y[rest], noise.spread))
     slow = int(np.count_nonzero(values[free] < level / 2))
     if slow < 2:
         return None
@@ -244,9 +252,10 @@ def _without_the_needless(
 ) -> tuple[list[Cause], Floats]:
     """Each cause again, with all the others in place: what they explain without it is no evidence for it."""
     kept = list(found)
+    rest = capped(len(y), found) == 0
     for one in sorted(found, key=lambda cause: cause.odds):
         others = capped(len(y), [other for other in kept if other is not one])
-        again = weigh(one.group, y, others, noise, limits, whole=True)
+        again = weigh(one.group, y, others, noise, limits, rest=rest)
         at = kept.index(one)
         if again is None or again.odds < bar + _doubled(again, groups):
             kept.pop(at)

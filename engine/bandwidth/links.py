@@ -65,10 +65,8 @@ def _other_runs(
     the matrix: what a single run gives, and how often one is disturbed, only all of them tell."""
     calm = (cap == 0) & (below >= bar)
     again = matrix.runs[list(pairs)] > 1
-    values = [below[calm & ~again]]
-    for at in np.flatnonzero(calm & again)[:CLOSELY]:
-        values.append(_values(matrix, pairs[int(at)]) - level)
-    return np.concatenate(values)
+    repeated = [_values(matrix, pairs[int(at)]) - level for at in np.flatnonzero(calm & again)[:CLOSELY]]
+    return np.concatenate([below[calm & ~again], *repeated])
 
 
 def _values(matrix: Matrix, at: int) -> Floats:

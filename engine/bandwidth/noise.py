@@ -40,6 +40,9 @@ FEW = 12
 SAMPLE = 4000
 """Values that are enough to find levels in."""
 
+NO_LUCK = 12
+"""So many pairs are not better than the rest by chance, however few each of their nodes has."""
+
 LEAST_FOR_TWO = 24
 WORTH_TWO = 6.0
 """How much likelier (nats) two levels must be than one, for their two further numbers."""
@@ -175,7 +178,7 @@ def upper_clique(
         inside[ends[good].reshape(-1)] = True
         among = inside[ends[:, 0]] & inside[ends[:, 1]]
         many = int(inside.sum())
-        # Two good pairs for each of them: three lucky pairs of six nodes are no better part of a fleet.
-        if good.sum() >= many >= 3 and good.sum() >= 0.8 * among.sum() and many > most:
+        # Two good pairs for each of them: three lucky pairs of six nodes are no better part of a fleet, but a dozen are no luck.
+        if many >= 3 and good.sum() >= min(many, NO_LUCK) and good.sum() >= 0.8 * among.sum() and many > most:
             most, found = many, (float(np.median(y[good])), inside)
     return found
