@@ -235,7 +235,8 @@ class Views(Screen[None]):
             shown = f"{len(pane.rows):,} of " if filtered else ""
             return [*said, (f"{shown}{len(pane.every):,}  ", "strong"), *headings.node_counts(pane.every)]
         if name == "output":
-            who = "all nodes, alike folded" if self.output_all else safe(self.chosen_node or "", limit=40)
+            every = "all nodes, alike folded" if self.wide else "all nodes"
+            who = every if self.output_all else safe(self.chosen_node or "", limit=40)
             return [*said, (f"{who} ", "strong")]
         if name == "matrix":
             return [*said, *headings.matrix_counts(self.live.matrix)]
