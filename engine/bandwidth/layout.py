@@ -45,7 +45,9 @@ def build(
     that a log that says `ip-10-0-0-7` finds its node.
     """
     known = dict(names or {})
-    every = [_checked(_renamed(run, known), ceiling) for run in runs]
+    told = [_renamed(run, known) for run in runs]
+    short = _domains((*nodes, *(host for run in told for host in run.hosts)), frozenset(nodes))
+    every = [_checked(_renamed(run, short), ceiling) for run in told]
     pairs, alone, groups = _sorted_out(every)
     mute = [run for run in alone if run.ranks == 1 and run.state is RunState.OK and not run.points]
     alone = [run for run in alone if run.ranks != 1 or run.state is not RunState.OK or run.points]
@@ -98,6 +100,25 @@ def build(
         groups=tuple(groups),
         notes=tuple(notes),
     )
+
+
+def _domains(hosts: Iterable[str], nodes: frozenset[str]) -> Mapping[str, str]:
+    """A host that one log calls by its short name and another with its domain is one node: the name it goes by.
+
+    Two hosts of one short name in two domains stay apart, and addresses have no short name.
+    """
+    whole: dict[str, list[str]] = defaultdict(list)
+    seen = dict.fromkeys(hosts)
+    for host in seen:
+        short, dot, _ = host.partition(".")
+        if dot and short in seen and not short.isdigit():
+            whole[short].append(host)
+    one = {short: long[0] for short, long in whole.items() if len(long) == 1}
+    # A node of the target keeps its name; of two that are both nodes nothing is known to be the same.
+    same = {
+        (short if long in nodes else long): (long if long in nodes else short) for short, long in one.items()
+    }
+    return {other: name for other, name in same.items() if other not in nodes}
 
 
 def _renamed(run: Run, names: Mapping[str, str]) -> Run:

@@ -89,7 +89,7 @@ def read_topology(path: Path) -> Mapping[str, Placement]:
         raise UsageError(f"{path} is longer than {MOST_BYTES // 1_000_000} MB; is it a topology file?")
     try:
         entries = msgspec.json.decode(raw, type=dict[str, msgspec.Raw])
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise UsageError(
             f'{path} is no topology file: {error}; write it like {{"node": {{"az": "use1-az1", "layers": ["l1", "l2", "l3"]}}}}'
         ) from error
@@ -99,6 +99,6 @@ def read_topology(path: Path) -> Mapping[str, Placement]:
 def _placement(path: Path, name: str, raw: msgspec.Raw) -> Placement:
     try:
         entry = msgspec.json.decode(raw, type=_Entry)
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise UsageError(f"{path}: node {name!r}: {error}; its keys are {_KEYS}") from error
     return Placement(entry.az or None, entry.layers, entry.block or None, entry.ultraserver or None)

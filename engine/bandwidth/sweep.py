@@ -135,7 +135,9 @@ def read(out: Path) -> Plan | None:
         found = msgspec.json.decode(raw, type=_Manifest)
         if found.schema != SCHEMA or found.engine not in ENGINES:
             raise ValueError("it was written by another version")
-    except ValueError as error:
+        if not found.rounds:
+            raise ValueError("it has no round")
+    except (ValueError, RecursionError) as error:
         raise UsageError(f"{path} is no plan of this version of straggler: {error}") from error
     check_names(found.nodes)
     check_load(found.load)

@@ -29,7 +29,9 @@ def name(node: str) -> str:
 
 
 def number(value: float) -> str:
-    """Three digits: `471`, `47.1`, `4.71`."""
+    """Three digits: `471`, `47.1`, `4.71`; what no wire carries is not spelled out."""
+    if value >= 1e9:
+        return f"{value:.3g}"
     return f"{value:,.0f}" if value >= 99.95 else f"{value:.1f}" if value >= 9.995 else f"{value:.2f}"
 
 

@@ -28,6 +28,8 @@ def percent(effect: float | None) -> str:
 
 def amount(value: float, metric: Metric) -> str:
     """`471 GB/s`, with as many digits as tell two runs apart."""
+    if abs(value) >= 1e9:
+        return f"{value:.3g} {'µs' if metric is Metric.LATENCY else 'GB/s'}"
     digits = 0 if abs(value) >= 100 else 1 if abs(value) >= 10 else 2
     return f"{value:.{digits}f} {'µs' if metric is Metric.LATENCY else 'GB/s'}"
 

@@ -189,3 +189,19 @@ def test_half_of_the_fleet_slow_is_never_nobody_and_settled(many: int) -> None:
     assert found.verdicts
     good = {name(at) for at in range(many, 32)}
     assert all(found.standings[one] is Standing.CLEARED for one in good)
+
+
+# Nothing to compare with.
+
+
+def pair(a: str, b: str, value: float = 400.0) -> Run:
+    return Run(f"{a}__{b}.txt", "nccl-tests", (a, b), RunState.OK, points={SIZE: value})
+
+
+def test_a_single_pair_clears_nobody_unless_it_is_known_what_it_should_reach() -> None:
+    matrix = layout.build([pair("a", "b")])
+    alone = attribute(matrix)
+    assert set(alone.standings.values()) == {Standing.UNDECIDED}
+    assert not alone.settled
+    assert set(attribute(matrix, {}, (390, 480)).standings.values()) == {Standing.CLEARED}
+    assert set(attribute(matrix, {}, (450, 480)).standings.values()) == {Standing.UNDECIDED}

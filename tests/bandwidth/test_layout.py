@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import pytest
 
 from straggler.engine.bandwidth.layout import build
@@ -95,3 +97,19 @@ def test_other_names_of_a_node_are_the_node() -> None:
 def test_nodes_keep_the_order_they_are_given_in_and_others_follow_in_natural_order() -> None:
     made = build([ok("n10", "n9", s8=3), ok("z", "a", s8=3)], ["z", "a"])
     assert made.nodes == ("z", "a", "n9", "n10")
+
+
+def test_a_host_with_and_without_its_domain_is_one_node() -> None:
+    runs = [
+        Run("1", "nccl-tests", ("n1", "n2"), RunState.OK, points={8: 400.0}),
+        Run("2", "nccl-tests", ("n1.ec2.internal", "n3"), RunState.OK, points={8: 410.0}),
+    ]
+    assert build(runs).nodes == ("n1", "n2", "n3")
+    assert build(runs, ("n1.ec2.internal",)).nodes == ("n1.ec2.internal", "n2", "n3")
+    assert build(runs, ("n1.ec2.internal", "n1")).nodes == ("n1.ec2.internal", "n1", "n2", "n3")
+
+
+def test_hosts_of_one_short_name_in_two_domains_and_addresses_stay_apart() -> None:
+    names = ("n1", "n1.east", "n1.west", "10", "10.0.0.1")
+    runs = [Run("1", "nccl-tests", (a, b), RunState.OK, points={8: 400.0}) for a, b in pairwise(names)]
+    assert set(build(runs).nodes) == set(names)

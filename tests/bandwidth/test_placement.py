@@ -109,3 +109,11 @@ def test_a_topology_file_that_is_not_there_is_said(tmp_path: Path) -> None:
         read_topology(tmp_path / "none.json")
     with pytest.raises(UsageError, match="Is a directory"):
         read_topology(tmp_path)
+
+
+def test_a_topology_file_nested_without_end_is_refused_in_one_line(tmp_path: Path) -> None:
+    file = tmp_path / "deep.json"
+    file.write_text('{"a": ' + "[" * 100_000 + "]" * 100_000 + "}")
+    with pytest.raises(UsageError, match="no topology file") as refused:
+        read_topology(file)
+    assert "\n" not in str(refused.value)

@@ -391,3 +391,17 @@ def test_a_closing_line_is_only_one_at_the_end() -> None:
     assert so_far.closed(f"x\n{CLOSING} 0\n".encode())
     assert not so_far.closed(b"x\n")
     assert not so_far.closed(f"x\n{CLOSING} 0\n".encode() + b"y" * 5000)
+
+
+@pytest.mark.parametrize("plan", ['{"x": ' + "[" * 100_000, "no rounds"], ids=["nested", "no-rounds"])
+def test_a_plan_without_end_or_without_a_round_is_refused_in_one_line(
+    run: Sweep, out: Path, plan: str
+) -> None:
+    run("--demo", "healthy", "--demo-nodes", "4", "--rounds", "1")
+    file = out / "plan.json"
+    if plan == "no rounds":
+        plan = json.dumps(json.loads(file.read_text()) | {"rounds": []})
+    file.write_text(plan)
+    with pytest.raises(UsageError, match="is no plan of this version") as refused:
+        sweep.read(out)
+    assert "\n" not in str(refused.value)
