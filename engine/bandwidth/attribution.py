@@ -6,6 +6,7 @@ whole fleet against the expectation of its type. Whatever is low without proof i
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 
 import numpy as np
@@ -301,11 +302,38 @@ class _Judgement:
     # Single pairs, nodes alone, failures.
 
     def _links(self, lows: Sequence[LowPair], causes: Sequence[Cause]) -> None:
+        told = self._wavering(lows)
         for low in lows:
+            if low.at in told:
+                continue
             if low.runs >= 2 and low.probability >= self.limits.accuse:
                 self.blames.append(words.of_link(low, self.matrix))
             else:
                 self.doubts.append(words.of_low_pair(low, self.matrix))
+
+    def _wavering(self, lows: Sequence[LowPair]) -> set[int]:
+        """Nodes that many low pairs share though others of theirs are fine: one doubt each. Gives the pairs it speaks for."""
+        matrix, once = self.matrix, {low.at: low for low in lows if low.runs < 2}
+        told: set[int] = set()
+        partners = Partners(matrix, self.standing)
+        shared = Counter(node for at in once for node in (int(matrix.a[at]), int(matrix.b[at])))
+        for node, many in shared.most_common():
+            own = [at for at in once if at not in told and node in (matrix.a[at], matrix.b[at])]
+            of, partner = len(self.groups.by_node[node]), partners.for_node(node)
+            culprit = self.standing[matrix.nodes[node]] is Standing.CULPRIT
+            if (
+                many < LEAST_TO_COMPARE
+                or len(own) < max(LEAST_TO_COMPARE, of / 3)
+                or partner is None
+                or culprit
+            ):
+                continue
+            told.update(own)
+            effect = float(np.median([once[at].effect for at in own]))
+            self.doubts.append(words.of_wavering(node, partner, effect, len(own), of, matrix))
+            if of < self.limits.settle:
+                self.standing[matrix.nodes[node]] = Standing.SUSPECT
+        return told
 
     def _alone(self) -> None:
         """Each node by itself: low twice is the node's own fault, low once is to be run again."""

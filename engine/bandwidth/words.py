@@ -141,7 +141,17 @@ def of_low_pair(low: LowPair, matrix: Matrix) -> Doubt:
     return Doubt(
         (cell.a, cell.b),
         low.effect,
-        f"{runs} at {percent(low.effect)} proves nothing: repeat this pair alone",
+        f"{runs} at {percent(low.effect)} {'proves nothing' if low.runs == 1 else 'are no proof yet'}: repeat this pair alone",
+    )
+
+
+def of_wavering(node: int, partner: int, effect: float, low: int, of: int, matrix: Matrix) -> Doubt:
+    one, other = matrix.nodes[node], matrix.nodes[partner]
+    return Doubt(
+        (one, other),
+        effect,
+        f"{low} of {of} pairs of {one} were low ({percent(effect)}), the others were not: it may have become slow in between, "
+        f"or it comes and goes; run it again",
     )
 
 

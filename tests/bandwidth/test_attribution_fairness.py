@@ -205,3 +205,16 @@ def test_a_single_pair_clears_nobody_unless_it_is_known_what_it_should_reach() -
     assert not alone.settled
     assert set(attribute(matrix, {}, (390, 480)).standings.values()) == {Standing.CLEARED}
     assert set(attribute(matrix, {}, (450, 480)).standings.values()) == {Standing.UNDECIDED}
+
+
+def test_a_node_that_became_slow_on_the_way_is_one_doubt_and_not_three_pairs() -> None:
+    met = [(f"n{a:02d}", f"n{b:02d}") for a in range(16) for b in range(a + 1, 16) if (b - a) % 3 == 1]
+    mine = [two for two in met if "n05" in two]
+    chance = np.random.default_rng(3)
+    late = set(mine[len(mine) // 2 :])
+    runs = [pair(a, b, (330 if (a, b) in late else 450) * calm()(chance)) for a, b in met]
+    found = attribute(layout.build(runs))
+    assert not found.verdicts
+    assert [one.pair[0] for one in found.doubts] == ["n05"]
+    assert "in between" in found.doubts[0].why
+    assert found.standings["n05"] is Standing.SUSPECT
