@@ -252,7 +252,7 @@ def _without_the_needless(
 ) -> tuple[list[Cause], Floats]:
     """Each cause again, with all the others in place: what they explain without it is no evidence for it."""
     kept = list(found)
-    rest = capped(len(y), found) == 0
+    rest = (capped(len(y), found) == 0) & _of_good_nodes(y, groups, float(np.log1p(-limits.effect)) / 2)
     for one in sorted(found, key=lambda cause: cause.odds):
         others = capped(len(y), [other for other in kept if other is not one])
         again = weigh(one.group, y, others, noise, limits, rest=rest)
@@ -262,6 +262,16 @@ def _without_the_needless(
         else:
             kept[at] = replace(again)
     return kept, capped(len(y), kept)
+
+
+def _of_good_nodes(y: Floats, groups: Groups, bar: float) -> NDArray[np.bool_]:
+    """Pairs of two nodes that both have a fine one: what is low among these is no node's fault."""
+    good = np.ones(len(y), dtype=bool)
+    fine = y > bar
+    for pairs in groups.by_node:
+        if len(pairs) and not fine[pairs].any():
+            good[pairs] = False
+    return good
 
 
 def capped(count: int, causes: Sequence[Cause]) -> Floats:
