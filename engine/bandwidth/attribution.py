@@ -318,15 +318,13 @@ class _Judgement:
         partners = Partners(matrix, self.standing)
         shared = Counter(node for at in once for node in (int(matrix.a[at]), int(matrix.b[at])))
         for node, many in shared.most_common():
+            of = len(self.groups.by_node[node])
+            least = max(LEAST_TO_COMPARE, of / 3)
+            if many < least or self.standing[matrix.nodes[node]] is Standing.CULPRIT:
+                continue
             own = [at for at in once if at not in told and node in (matrix.a[at], matrix.b[at])]
-            of, partner = len(self.groups.by_node[node]), partners.for_node(node)
-            culprit = self.standing[matrix.nodes[node]] is Standing.CULPRIT
-            if (
-                many < LEAST_TO_COMPARE
-                or len(own) < max(LEAST_TO_COMPARE, of / 3)
-                or partner is None
-                or culprit
-            ):
+            partner = partners.for_node(node) if len(own) >= least else None
+            if partner is None:
                 continue
             told.update(own)
             effect = float(np.median([once[at].effect for at in own]))

@@ -252,6 +252,8 @@ def _without_the_needless(
 ) -> tuple[list[Cause], Floats]:
     """Each cause again, with all the others in place: what they explain without it is no evidence for it."""
     kept = list(found)
+    if not kept:
+        return [], np.zeros(len(y))
     rest = (capped(len(y), found) == 0) & _of_good_nodes(y, groups, float(np.log1p(-limits.effect)) / 2)
     for one in sorted(found, key=lambda cause: cause.odds):
         others = capped(len(y), [other for other in kept if other is not one])
