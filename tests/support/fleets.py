@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
+
 from straggler.engine.bandwidth.matrix import Matrix
 from straggler.engine.bandwidth.model import Metric, Run, RunState
 from straggler.engine.model import Placement
