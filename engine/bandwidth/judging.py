@@ -78,7 +78,7 @@ def _expected(
     if matrix.size:
         usual = expectation.expected(
             instance,
-            matrix.collective,
+            collective,
             PAIR,
             matrix.size,
             expectation.Limits.of(known),
