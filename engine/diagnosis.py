@@ -16,6 +16,8 @@ from pathlib import Path
 from threading import Lock
 from typing import TYPE_CHECKING
 
+from straggler.engine import readings
+from straggler.engine.aws.cluster_facts import Told, told
 from straggler.engine.bandwidth.baseline import Past
 from straggler.engine.bandwidth.results import PAIR_RUN, Results, observation
 from straggler.engine.collectors.base import AnyCollector
@@ -24,6 +26,7 @@ from straggler.engine.gather import Event, NodeEnded, NodeNoise, NodeStarted, ga
 from straggler.engine.judge import Facts, Report, judge
 from straggler.engine.knowledge import Knowledge
 from straggler.engine.model import Finding, Node, Observation, Window
+from straggler.engine.rules import cluster_state
 from straggler.engine.script import Request
 from straggler.engine.session import Health, Journal, describe
 from straggler.engine.targets.base import Target
@@ -76,6 +79,7 @@ class Diagnosis:
     _unparsed: deque[Observation] = field(default_factory=deque)
     _facts: Facts = field(default_factory=Facts)
     _judging: Lock = field(default_factory=Lock)
+    _told: dict[str, Told] = field(default_factory=dict)
     _results: Results = field(default_factory=Results)
     view: MatrixView | None = None
     following: bool = False
@@ -108,6 +112,8 @@ class Diagnosis:
                     and not self.following
                 ):
                     group.create_task(self.take_results(self.target.results(False)))
+                for reading in self.target.readings if nodes is None else ():
+                    group.create_task(readings.take(reading, self.take))
                 await gather(chosen, request, self.target.transport, self.take)
         finally:
             self.ended = time.time()
@@ -140,7 +146,7 @@ class Diagnosis:
 
     def keep(self, event: Event) -> None:
         """Fold an event into the state (a replay calls this for what a journal holds)."""
-        if isinstance(event, Observation) and event.collector == PAIR_RUN:
+        if isinstance(event, Observation) and (event.collector == PAIR_RUN or readings.of_cluster(event)):
             self._unparsed.append(event)
         elif isinstance(event, Observation):
             self.seen[event.node][event.collector] = event
@@ -186,10 +192,16 @@ class Diagnosis:
         with self._judging:
             while self._unparsed:
                 one = self._unparsed.popleft()
-                (self._results if one.collector == PAIR_RUN else self._facts).add(one)
+                if readings.of_cluster(one):
+                    self._told[one.collector] = told(one)
+                else:
+                    (self._results if one.collector == PAIR_RUN else self._facts).add(one)
                 breathe()
-            more = self._of_pairs()
-            return judge(self.nodes, self._facts, self.plan.rules, self.known, self.window, breathe, more)
+            more = [*self._of_pairs(), *cluster_state.cluster_findings(self._told, self.nodes, self.known)]
+            gaps = cluster_state.gaps(self._told)
+            return judge(
+                self.nodes, self._facts, self.plan.rules, self.known, self.window, breathe, more, gaps
+            )
 
     def _of_pairs(self) -> list[Finding]:
         """Findings of the pairwise results, and `view` made anew where one has come."""

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from straggler.engine.collectors import BY_ID
 from straggler.engine.coverage import section_for
@@ -102,10 +102,11 @@ def judge(
     window: Window,
     breathe: Callable[[], None] = lambda: None,
     more: Sequence[Finding] = (),
+    gaps: tuple[Uncovered, ...] = (),
 ) -> Report:
     """Ask `rules` of `nodes`. A collector a node has not answered yet leaves that rule unasked: nothing is invented.
 
-    `more`: findings made of something else than the nodes' own readings.
+    `more`: findings made of something else than the nodes' own readings; `gaps`: what of that could not be had.
     `breathe` is called between nodes: a thread that judges beside a screen lets the screen go first there.
     """
     folded: dict[tuple[str, Level, str], list[tuple[Node, Verdict, Rule]]] = defaultdict(list)
@@ -120,7 +121,8 @@ def judge(
     findings += peer_findings(nodes, facts.facts, known, breathe)
     findings += more
     breathe()
-    return _report(nodes, findings, facts, rules)
+    report = _report(nodes, findings, facts, rules)
+    return replace(report, uncovered=(*report.uncovered, *gaps))
 
 
 def _verdicts(

@@ -67,6 +67,7 @@ class Vantage(str, Enum):
     HOST_USER = "host as user"
     CONTAINER = "container"
     JOB_STEP = "job step"
+    API = "API"
 
 
 @dataclass(frozen=True, slots=True)

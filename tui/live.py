@@ -24,6 +24,7 @@ from straggler.engine.diagnosis import Diagnosis, NodeState
 from straggler.engine.gather import Event, NodeEnded, NodeStarted
 from straggler.engine.judge import Report
 from straggler.engine.model import Finding, Level, Node, Observation, Status
+from straggler.engine.readings import of_cluster
 from straggler.engine.safetext import safe
 from straggler.tui.items import Recheck
 from straggler.tui.rows import Row, cards, notes, row
@@ -104,7 +105,7 @@ class Live:
     # What happens.
 
     def _heard(self, event: Event) -> None:
-        if isinstance(event, Observation) and event.collector == PAIR_RUN:
+        if isinstance(event, Observation) and (event.collector == PAIR_RUN or of_cluster(event)):
             self.note_news()
             self.changed = True
             return
@@ -158,7 +159,7 @@ class Live:
             if self.replay is not None:
                 async for event in self.replay.events():
                     pair = isinstance(event, Observation) and event.collector == PAIR_RUN
-                    if pair or event.node in self._cards:
+                    if pair or of_cluster(event) or event.node in self._cards:
                         self.diagnosis.keep(event)
         finally:
             self._over()

@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING
 from straggler.engine.bandwidth import telling
 from straggler.engine.bandwidth.model import Blame, Kind, RunState, Standing
 from straggler.engine.knowledge import Knowledge
-from straggler.engine.model import Evidence, Finding, Level, Node, Priority
+from straggler.engine.model import Finding, Level, Node
 from straggler.engine.nodesets import fold
+from straggler.engine.rules.fleet import fleet_finding
 
 if TYPE_CHECKING:
     from straggler.engine.bandwidth.view import MatrixView
@@ -297,22 +298,16 @@ def _finding(
     known: Knowledge,
     values: Mapping[str, str] | None = None,
 ) -> Finding:
-    kind = known.finding_kind(name)
-    spoken = level in (Level.WARN, Level.FAIL, Level.UNKNOWN)
-    return Finding(
-        id=name,
-        level=level,
-        priority=(kind.priority or Priority.P2) if spoken else None,
-        title=title,
-        subjects=subjects,
-        details=details,
-        evidence=tuple(Evidence(SOURCE, line) for line in evidence),
-        confidence=confidence,
-        why=kind.why,
-        false_alarm=kind.false_alarm,
-        next_step=kind.next_step,
-        reference=f"remedies/{kind.section}",
-        route=kind.route,
+    return fleet_finding(
+        name,
+        level,
+        title,
+        subjects,
+        known,
         rule=ID,
-        values=values or {},
+        source=SOURCE,
+        details=details,
+        evidence=evidence,
+        confidence=confidence,
+        values=values,
     )

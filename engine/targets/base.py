@@ -11,6 +11,7 @@ from straggler.engine.model import Node
 if TYPE_CHECKING:
     from straggler.engine.aws.reading import HyperPod
     from straggler.engine.bandwidth.results import Source
+    from straggler.engine.readings import Reading
     from straggler.engine.transports.base import Transport
 
 
@@ -23,6 +24,7 @@ class Target:
     `now` is the target's own clock where that is simulated (Unix seconds); None: the real one.
     `notes` are lines about the target itself, worth a word before it is read. `hyperpod` is the cluster as AWS's APIs tell it.
     `results` gives the results of pairwise runs on these nodes, where there are any; `follow`: more may appear at any time.
+    `readings` are the questions about the cluster as a whole, asked beside the nodes.
     """
 
     kind: str
@@ -36,3 +38,4 @@ class Target:
     notes: tuple[str, ...] = ()
     hyperpod: HyperPod | None = None
     follow: bool = False
+    readings: tuple[Reading, ...] = ()

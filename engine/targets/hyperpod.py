@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 from straggler.engine.aws import arns, hyperpod, lookup, preflight, reading
 from straggler.engine.aws.clients import PATIENCE_SECONDS, Clients, open_clients
+from straggler.engine.aws.cluster_readings import readings
 from straggler.engine.aws.credentials import local_programs
 from straggler.engine.aws.errors import NotFound, Refused
 from straggler.engine.aws.reading import HyperPod
@@ -166,6 +167,7 @@ def _as_target(pod: HyperPod, chosen: Sequence[hyperpod.Member], rate: float) ->
         starts=local_programs(pod.clients.session),
         notes=_notes(pod),
         hyperpod=pod,
+        readings=readings(pod),
     )
 
 

@@ -16,7 +16,7 @@ from straggler.engine.coverage import SECTIONS
 from straggler.engine.inspect import kinds
 from straggler.engine.knowledge import Knowledge
 from straggler.engine.model import Status
-from straggler.engine.rules import RULES, pairs, peers
+from straggler.engine.rules import RULES, cluster_state, pairs, peers
 from straggler.engine.rules.base import Rule
 from straggler.engine.sections import Sections
 
@@ -48,7 +48,7 @@ def house() -> House:
         known=knowledge.load(),
         sections=Sections.load(),
         rules=RULES,
-        fleet=(*peers.FINDS, *pairs.FINDS, *kinds.FINDS),
+        fleet=(*peers.FINDS, *pairs.FINDS, *cluster_state.FINDS, *kinds.FINDS),
         code={
             name: ast.parse(text)
             for package in ("engine", "tui")
