@@ -8,7 +8,7 @@ from functools import partial
 from straggler.engine.aws.cluster_facts import NODES, STATUS, Told
 from straggler.engine.aws.hyperpod import Cluster, Member
 from straggler.engine.knowledge import Knowledge
-from straggler.engine.model import Finding, Level, Node, Uncovered, Unread
+from straggler.engine.model import Finding, Level, Node, Priority, Uncovered, Unread
 from straggler.engine.nodesets import fold
 from straggler.engine.readings import CLUSTER
 from straggler.engine.rules.fleet import fleet_finding
@@ -33,7 +33,7 @@ COSTS: Mapping[str, str] = {
 }
 """What is unknown without a reading."""
 
-_FAILED = ("Failed", "RollingBack")
+_FAILED = ("Failed",)
 _GONE = ("Failure", "NotFound")
 
 
@@ -82,18 +82,30 @@ def _of_cluster(
     about: Cluster, every: tuple[str, ...], values: Mapping[str, str], known: Knowledge
 ) -> Iterator[Finding]:
     said = f"{about.status}: {about.failure}" if about.failure else about.status
+    priority = None
     if about.status in _FAILED or about.failure:
         name, level, title = "cluster.failed", Level.FAIL, "the cluster says that it failed"
         if about.status not in _FAILED:
-            level, title = Level.WARN, "the cluster tells of a failure"
+            level, title, priority = Level.WARN, "the cluster tells of a failure", Priority.P2
     elif about.status == "InService":
         name, level, title = "cluster.in-service", Level.PASS, "the cluster is in service"
+    elif about.status == "RollingBack":
+        name, level, title = "cluster.changing", Level.WARN, "a change of the cluster is being rolled back"
+        priority = Priority.P2
     elif about.status == "Deleting":
         name, level, title = "cluster.changing", Level.WARN, "the cluster is being deleted"
     else:
         name, level, title = "cluster.changing", Level.INFO, "the cluster is being changed"
     yield _finding(
-        name, level, title, every, known, details=((CLUSTER, said),), evidence=(said,), values=values
+        name,
+        level,
+        title,
+        every,
+        known,
+        details=((CLUSTER, said),),
+        evidence=(said,),
+        priority=priority,
+        values=values,
     )
     if about.node_recovery == "None":
         title = "the cluster does not reboot or replace faulty nodes by itself"

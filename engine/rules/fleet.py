@@ -23,14 +23,16 @@ def fleet_finding(
     confidence: float = 0.95,
     values: Mapping[str, str] | None = None,
     unread: Status | None = None,
+    priority: Priority | None = None,
 ) -> Finding:
-    """With the prose of its entry. `source`: where the lines of evidence come from. `unread`: it only says that a reading is missing."""
+    """With the prose of its entry, and its priority where none is given.
+    `source`: where the lines of evidence come from. `unread`: it only says that a reading is missing."""
     kind = known.finding_kind(name)
     spoken = level in (Level.WARN, Level.FAIL, Level.UNKNOWN)
     return Finding(
         id=name,
         level=level,
-        priority=(kind.priority or Priority.P2) if spoken else None,
+        priority=(priority or kind.priority or Priority.P2) if spoken else None,
         title=title,
         subjects=subjects,
         details=details,

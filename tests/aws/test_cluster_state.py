@@ -75,6 +75,19 @@ def test_a_cluster_in_passing_is_no_fault(made: FakeCluster, status: str) -> Non
     assert said(ask(opened()))["cluster.changing"].level is Level.INFO
 
 
+@pytest.mark.parametrize(("status", "urgency"), [("RollingBack", "P2"), ("Deleting", "P1")])
+def test_a_rollback_or_an_end_is_worth_a_word(made: FakeCluster, status: str, urgency: str) -> None:
+    made.about["ClusterStatus"] = status
+    found = said(ask(opened()))["cluster.changing"]
+    assert (found.level, found.priority) == (Level.WARN, urgency)
+
+
+def test_an_old_failure_of_a_cluster_in_service_does_not_block(made: FakeCluster) -> None:
+    made.about["FailureMessage"] = "an update failed"
+    found = said(ask(opened()))["cluster.failed"]
+    assert (found.level, found.priority) == (Level.WARN, "P2")
+
+
 @pytest.mark.parametrize("status", ["SystemUpdating", "ShuttingDown", "DeepHealthCheckInProgress", "Pending"])
 def test_a_node_in_passing_is_no_fault(made: FakeCluster, status: str) -> None:
     made.nodes[1] |= {"InstanceStatus": {"Status": status}, "LaunchTime": NOW - timedelta(minutes=20)}
