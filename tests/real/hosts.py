@@ -64,7 +64,7 @@ class Host:
     alone: bool = False
     """A process table of its own: what runs on other hosts is not seen there, and all of it ends with the host."""
     keeps: tuple[Path, ...] = ()
-    """Folders below this machine's /root that the host sees as well, in its own /root."""
+    """Folders of this machine that the host sees as well where its own /root, /tmp and so on cover them."""
 
 
 class Hosts:
@@ -212,11 +212,12 @@ class Hosts:
             f"UsePAM no\nUseDNS no\nPidFile none\nMaxStartups 500:30:1000\nAcceptEnv LANG\n{host.config.format(home=home)}\n"
         )
         (home / "start").write_text(
-            f"set -e\nhostname {host.name}\n"
+            f"set -e\nhostname {host.name}\n{_stashed(host.keeps, home)}"
             "for d in /dev/shm /run /tmp; do mount -t tmpfs -o size=64m,mode=1777 tmpfs $d; done\n"
             "mkdir -p -m 755 /run/sshd\n"
             f"{_kept(host.keeps, home)}mount --rbind {home}/root /root\n"
             f"mount -t tmpfs tmpfs /home\nmkdir /home/op\nmount --bind {home}/op /home/op\n"
+            f"{_back(host.keeps, home)}"
             f"mount --bind {home}/passwd /etc/passwd\n"
             f"mount -t overlay overlay -o lowerdir={home}/bin:/usr/local/bin /usr/local/bin\n"
             f"{host.mounts.format(home=home)}\nexec {SSHD} -D -f {home}/sshd_config -E {self.folder}/{host.name}.log\n"
@@ -254,8 +255,26 @@ class Hosts:
 
 def _kept(folders: tuple[Path, ...], home: Path) -> str:
     """Shell that lays what is kept of this machine's /root under the host's own, before that covers it."""
-    below = [(one, f"{home}/root/{one.relative_to('/root')}") for one in folders]
+    below = [
+        (one, f"{home}/root/{one.relative_to('/root')}") for one in folders if one.is_relative_to("/root")
+    ]
     return "".join(f"mkdir -p {there}\nmount --bind {one} {there}\n" for one, there in below)
+
+
+def _elsewhere(folders: tuple[Path, ...], home: Path) -> list[tuple[Path, str]]:
+    return [(one, f"{home}/kept/{at}") for at, one in enumerate(folders) if not one.is_relative_to("/root")]
+
+
+def _stashed(folders: tuple[Path, ...], home: Path) -> str:
+    """Shell that puts aside what is kept of /tmp and other places, before the host's own cover them."""
+    aside = _elsewhere(folders, home)
+    return "".join(f"mkdir -p {there}\nmount --bind {one} {there}\n" for one, there in aside)
+
+
+def _back(folders: tuple[Path, ...], home: Path) -> str:
+    """Shell that puts it back where it was, on top of them."""
+    aside = _elsewhere(folders, home)
+    return "".join(f"mkdir -p {one}\nmount --bind {there} {one}\n" for one, there in aside)
 
 
 def _run(*words: str) -> None:
