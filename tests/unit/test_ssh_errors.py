@@ -164,7 +164,7 @@ async def test_a_shell_that_runs_nothing_is_quoted_in_one_harmless_line(
 
     async with ssh(home, refuse) as port:
         error = await failure(port)
-    assert (error.status, error.transient) == (status, transient)
+    assert (error.status, error.transient) == (status, transient), error.why
     assert "go away" in error.why
     assert len(error.why) < 400
 
