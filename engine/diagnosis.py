@@ -108,7 +108,7 @@ class Diagnosis:
                 if (
                     nodes is None
                     and self.target.results is not None
-                    and self.plan.pairs
+                    and self._wants_pairs
                     and not self.following
                 ):
                     group.create_task(self.take_results(self.target.results(False)))
@@ -118,6 +118,11 @@ class Diagnosis:
         finally:
             self.ended = time.time()
 
+    @property
+    def _wants_pairs(self) -> bool:
+        """By the symptom, or because the operator brought results: those are never passed over."""
+        return self.plan.pairs or self.target.follow
+
     async def take_results(self, results: AsyncIterator[tuple[str, bytes]]) -> None:
         """Keep and judge pairwise results as they come; ends when they do."""
         async for name, data in results:
@@ -126,7 +131,7 @@ class Diagnosis:
 
     async def follow_results(self) -> None:
         """Take pairwise results as long as they may appear: for ever, until cancelled."""
-        if self.target.results is not None and self.plan.pairs:
+        if self.target.results is not None and self._wants_pairs:
             self.following = True
             await self.take_results(self.target.results(True))
 
@@ -176,7 +181,7 @@ class Diagnosis:
 
     def recall(self, state: Path | None) -> None:
         """Set the sweeps of earlier sessions beside this one's. A simulated cluster has no past."""
-        if self.plan.pairs and self.target.now is None and self.target.results is not None:
+        if self._wants_pairs and self.target.now is None and self.target.results is not None:
             self._past = Past(state)
 
     def remember(self) -> None:

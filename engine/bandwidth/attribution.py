@@ -16,7 +16,7 @@ from straggler.engine.bandwidth import places, words
 from straggler.engine.bandwidth.boundaries import boundaries
 from straggler.engine.bandwidth.explain import ENOUGH, Cause, Groups, by_node, capped, cleared, explain
 from straggler.engine.bandwidth.failures import Failures, attribute_failures
-from straggler.engine.bandwidth.limits import Limits
+from straggler.engine.bandwidth.limits import Limits, shipped
 from straggler.engine.bandwidth.links import LowPair, low_pairs
 from straggler.engine.bandwidth.matrix import Matrix
 from straggler.engine.bandwidth.model import Attribution, Blame, Doubt, Kind, Standing
@@ -40,10 +40,10 @@ def attribute(
     matrix: Matrix,
     placement: Mapping[str, Placement] = NOBODY,
     expected: tuple[float, float] | None = None,
-    limits: Limits = Limits(),  # noqa: B008 - frozen
+    limits: Limits | None = None,
 ) -> Attribution:
     """Judge one matrix. `expected`: low and high of what the type reaches at the matrix's size, in its unit; None: not known."""
-    return _Judgement(matrix, placement, expected, limits).spoken()
+    return _Judgement(matrix, placement, expected, limits or shipped()).spoken()
 
 
 class _Judgement:

@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from straggler.engine.bandwidth.limits import shipped
 from straggler.engine.bandwidth.matrix import STATES, Matrix
 from straggler.engine.bandwidth.model import Metric, Run, RunState
 from straggler.engine.nodesets import natural
@@ -35,16 +36,17 @@ def build(
     runs: Iterable[Run],
     nodes: Sequence[str] = (),
     *,
-    share: float = 0.9,
+    share: float | None = None,
     names: Mapping[str, str] | None = None,
     ceiling: Ceiling = lambda run: None,
 ) -> Matrix:
     """Lay out `runs`. `nodes`: the order to draw in; hosts that are not among them follow in natural order.
 
-    `share`: how many of the complete pair runs (0..1) must have the size that is compared. `names`: other names of nodes, so
-    that a log that says `ip-10-0-0-7` finds its node.
+    `share`: how many of the complete pair runs (0..1) must have the size that is compared; None: `bandwidth.common-size`.
+    `names`: other names of nodes, so that a log that says `ip-10-0-0-7` finds its node.
     """
     known = dict(names or {})
+    share = shipped().common_size if share is None else share
     told = [_renamed(run, known) for run in runs]
     short = _domains((*nodes, *(host for run in told for host in run.hosts)), frozenset(nodes))
     every = [_checked(_renamed(run, short), ceiling) for run in told]

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cache
 
+from straggler.engine import knowledge
 from straggler.engine.knowledge import Knowledge
 
 
@@ -17,18 +19,18 @@ class Limits:
     `settle`: pairs after which a node that is neither cleared nor accused is left as it is.
     """
 
-    effect: float = 0.06
-    accuse: float = 0.9
-    suspect: float = 0.1
-    clear: float = 20.0
-    dip: float = 0.01
-    node: float = 0.03
-    link: float = 1e-4
-    boundary: float = 0.03
-    spread: float = 0.005
-    common_size: float = 0.9
-    below_mean: float = 0.05
-    settle: int = 12
+    effect: float
+    accuse: float
+    suspect: float
+    clear: float
+    dip: float
+    node: float
+    link: float
+    boundary: float
+    spread: float
+    common_size: float
+    below_mean: float
+    settle: int
 
 
 def limits(known: Knowledge) -> Limits:
@@ -51,3 +53,9 @@ def limits(known: Knowledge) -> Limits:
         below_mean=share("bandwidth.below-mean"),
         settle=int(known.number("bandwidth.settle")),
     )
+
+
+@cache
+def shipped() -> Limits:
+    """The limits without anything of the user's."""
+    return limits(knowledge.load())

@@ -8,10 +8,12 @@ from __future__ import annotations
 import time
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import PurePosixPath
 from typing import TYPE_CHECKING
 
 from straggler.engine.model import Node, Observation, Status, Vantage
 from straggler.engine.redact import redact
+from straggler.engine.safetext import safe
 
 if TYPE_CHECKING:
     from straggler.engine.bandwidth.model import Run
@@ -20,6 +22,10 @@ if TYPE_CHECKING:
 
 PAIR_RUN = "pair-run"
 """The collector's name of a pairwise result; `node` is then the result's name, such as `round-01/a__b.txt`."""
+
+OF_A_PLAN = frozenset({".sh", ".sbatch", ".yaml", ".list"})
+SHOWN = 3
+"""Files that are named of those in which nothing was recognised."""
 
 Source = Callable[[bool], AsyncIterator[tuple[str, bytes]]]
 """Name and bytes of each result; with True it goes on for ever, handing over what appears, with False it ends with what is there."""
@@ -49,6 +55,14 @@ class Results:
         self._runs[one.node] = read_runs(one.text.encode("utf-8", "surrogatepass"), one.node)
         self._changed = True
 
+    def _not_read(self) -> list[str]:
+        """Files in which nothing was recognised, said so: what is left out is not what there is not."""
+        strange = [safe(name, limit=80) for name, runs in self._runs.items() if not runs and _is_result(name)]
+        if not strange:
+            return []
+        more = f" and {len(strange) - SHOWN:,} more" if len(strange) > SHOWN else ""
+        return [f"no result that is known in {', '.join(strange[:SHOWN])}{more}"]
+
     @property
     def any(self) -> bool:
         return bool(self._runs)
@@ -77,9 +91,15 @@ class Results:
                 placements={node.id: node.placement for node in nodes},
                 nodes=[node.id for node in nodes],
                 names=names,
+                notes=self._not_read(),
                 revision=self._revision,
             )
         return self._view
+
+
+def _is_result(name: str) -> bool:
+    """Whether a file is no part of a sweep's own plan and scripts."""
+    return PurePosixPath(name).suffix not in OF_A_PLAN and name != "plan.json"
 
 
 def _names(nodes: Sequence[Node], hosts: Mapping[str, str]) -> dict[str, str]:

@@ -32,6 +32,11 @@ class SoFar:
         return self.view.attribution
 
 
+def unreadable(error: OSError) -> bytes:
+    """What stands for a result that is there and cannot be read: its run is a failed one, not none."""
+    return f"# straggler: this result cannot be read: {error.strerror}\n".encode()
+
+
 def closed(data: bytes) -> bool:
     """Whether a result has its closing line: the run has come to an end, one way or the other."""
     return f"\n{CLOSING} ".encode() in data[-TAIL:]
@@ -54,7 +59,7 @@ def judge(
                 read = file.read(MOST_BYTES)
             changed = path.stat().st_mtime
         except OSError as error:
-            read, changed = f"# straggler: this result cannot be read: {error.strerror}\n".encode(), 0.0
+            read, changed = unreadable(error), 0.0
         if closed(read) or now - changed > patience:
             data[name] = read
         else:

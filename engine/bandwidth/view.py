@@ -44,6 +44,6 @@ class MatrixView:
     expected: Expected = field(default_factory=Expected)
     placements: Mapping[str, Placement] = field(default_factory=lambda: NOWHERE)
     revision: int = 0
-    below_mean: float = 0.05
+    below_mean: float = 0.0
     too_small: bool = False
     earlier: Baseline | None = None

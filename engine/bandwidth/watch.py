@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from straggler.engine.bandwidth.results import Source
-from straggler.engine.bandwidth.so_far import MOST_BYTES, closed
+from straggler.engine.bandwidth.so_far import MOST_BYTES, closed, unreadable
 
 POLL_SECONDS = 2.0
 
@@ -98,11 +98,13 @@ def _look(folder: Path) -> dict[str, _Seen]:
 
 
 def _read(path: Path, seen: _Seen) -> bytes | None:
-    """The bytes of the very file that was looked at; None where it has gone, changed, or cannot be read."""
+    """The bytes of the very file that was looked at, or that they cannot be read; None where it has gone or changed."""
     try:
         fd = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
-    except OSError:
+    except FileNotFoundError:
         return None
+    except OSError as error:
+        return unreadable(error)
     with open(fd, "rb") as file:
         try:
             about = os.fstat(fd)
@@ -112,5 +114,5 @@ def _read(path: Path, seen: _Seen) -> bytes | None:
             ):
                 return None
             return file.read(MOST_BYTES)
-        except OSError:
-            return None
+        except OSError as error:
+            return unreadable(error)

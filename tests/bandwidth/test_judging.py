@@ -8,6 +8,8 @@ from straggler.engine import knowledge
 from straggler.engine.bandwidth import judging
 from straggler.engine.bandwidth.model import Kind
 from straggler.engine.bandwidth.readers import read_runs
+from straggler.engine.model import Finding, Level
+from straggler.engine.rules.pairs import pair_findings
 
 GIB = 2**30
 
@@ -53,3 +55,24 @@ def test_more_than_the_wire_carries_is_implausible_and_judged_by_nobody() -> Non
     assert {one.state.value for one in view.matrix.cells()} == {"implausible"}
     assert view.attribution.median is None
     assert not view.attribution.verdicts
+
+
+def findings(data: bytes, kind: str | None = "p5.48xlarge") -> dict[str, Finding]:
+    known = knowledge.load()
+    view = judging.view(read_runs(data, "pairs.csv"), known, instance_type=kind)
+    return {one.id: one for one in pair_findings(view, [], known)}
+
+
+def test_good_news_says_that_the_type_is_met_only_where_it_is() -> None:
+    assert "as fast as their type should be" in findings(pairs(478.0))["bandwidth.even"].title
+    # Short of it by too little for a verdict: that is told, and is not the good news that it is met.
+    near = findings(pairs(429.0))
+    assert "below what their type should reach" in near["bandwidth.even"].title
+    assert "bandwidth.not-covered" in near
+    assert "type" not in findings(pairs(478.0), None)["bandwidth.even"].title
+
+
+def test_messages_too_small_to_judge_by_are_no_pass() -> None:
+    small = findings(pairs(0.02, 1024))
+    assert "bandwidth.too-small" in small
+    assert small["bandwidth.even"].level is Level.INFO

@@ -159,7 +159,7 @@ def attributed(
 def view(
     one: Matrix, found: Attribution, placements: dict[str, Placement] | None = None, revision: int = 1
 ) -> MatrixView:
-    return MatrixView(one, found, P5, placements or {}, revision)
+    return MatrixView(one, found, P5, placements or {}, revision, below_mean=0.05)
 
 
 def az_of(count: int) -> dict[str, Placement]:

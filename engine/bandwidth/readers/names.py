@@ -1,4 +1,4 @@
-"""Hosts out of a log's name: `A__B.*` is a pair, `A__A.*` or `A.*` in a folder round-00 a node alone."""
+"""Hosts out of a log's name: `A__B.*` is a pair; `A__A.*`, and `A.*` in a folder round-00 or alone-NNN, a node alone."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import PurePath
 
 _HOST = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?")
-_ALONE = re.compile(r"round-?0+")
+_ALONE = re.compile(r"round-?0+|alone-\d+")
 _LOGS = frozenset({".txt", ".log", ".out", ".stdout"})
 _NO_LOGS = frozenset(
     {".err", ".stderr", ".md", ".py", ".sh", ".svg", ".png", ".yaml", ".yml", ".toml", ".sbatch", ".xml"}
